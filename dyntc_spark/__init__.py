@@ -1,0 +1,1 @@
+"""Reachability of a changing directed graph, kept up to date as block matrices in Spark DataFrames."""

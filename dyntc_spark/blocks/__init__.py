@@ -1,0 +1,1 @@
+"""Block matrices over a ring: one interface, in this process and on Spark."""

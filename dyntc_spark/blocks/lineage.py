@@ -1,0 +1,134 @@
+"""Lineage: how the blocks of a state are materialised, and how those of old states are released.
+
+Spark describes a DataFrame by the plan that computes it. A state that grew out
+of two hundred updates must neither carry two hundred updates in its plan nor
+keep two hundred copies of its blocks. Three strategies:
+
+``local_checkpoint``
+    Blocks stay in the executors, in memory and then on their disks; the plan is
+    cut. The write and the report to the driver are one job. The blocks of an
+    old state go when the JVM collects the object that stands for it.
+``parquet``, ``delta``
+    Blocks are written to a managed table of the session's catalog (or of
+    ``schema``) and read back. It works where nothing may be cached
+    (serverless) and survives the loss of executors. A report costs a second
+    job. The table of an old state is dropped as soon as a later state of the
+    same strategy is kept, or on ``close``.
+
+Nothing here needs more than the DataFrame API.
+"""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from dyntc_spark.errors import SetupError
+
+Materialisation: TypeAlias = Literal["local_checkpoint", "parquet", "delta"]
+#: Runs an action that starts a job, under a description.
+RunAction: TypeAlias = Callable[[str, Callable[[], Any]], Any]
+
+
+class Lineage(ABC):
+    """A way to keep the blocks of a state."""
+
+    @abstractmethod
+    def keep(
+        self, frame: DataFrame, reports: list[str], description: str, run: RunAction
+    ) -> tuple[DataFrame, pa.Table]:
+        """Materialise ``frame`` and give it back, cut off from its plan, with the rows of its ``reports`` columns.
+
+        Rows whose reports are all null are left out.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything that was kept."""
+
+
+class LocalCheckpoint(Lineage):
+    """Blocks in the executors' own storage."""
+
+    def keep(
+        self, frame: DataFrame, reports: list[str], description: str, run: RunAction
+    ) -> tuple[DataFrame, pa.Table]:
+        """Mark the plan for a checkpoint and let the report's job fill it."""
+
+        def fill() -> tuple[DataFrame, pa.Table]:
+            kept = frame.localCheckpoint(eager=False)  # under adaptive execution, shuffles run here already
+            return kept, _reported(kept, reports).toArrow()
+
+        kept, found = run(description, fill)
+        return kept.drop(*reports), found
+
+    def close(self) -> None:
+        """Do nothing: the blocks go with the objects that stand for them."""
+
+
+class ManagedTable(Lineage):
+    """Blocks in tables of the catalog that come and go with the states."""
+
+    def __init__(self, spark: SparkSession, form: Literal["parquet", "delta"], schema: str | None = None) -> None:
+        self._spark = spark
+        self._form = form
+        self._prefix = f"{_quoted(schema)}." if schema else ""
+        self._tables: set[str] = set()
+        self._dropped: list[str] = []  # by the garbage collector, which must not talk to Spark itself
+
+    def keep(
+        self, frame: DataFrame, reports: list[str], description: str, run: RunAction
+    ) -> tuple[DataFrame, pa.Table]:
+        """Write a table of its own, and read the reports back from it if there are any."""
+        self._sweep()
+        table = f"{self._prefix}dyntc_{uuid.uuid4().hex}"
+        self._tables.add(table)
+
+        try:
+            run(f"{description}: write", lambda: frame.write.format(self._form).saveAsTable(table))
+            kept = self._spark.table(table)
+            found = run(f"{description}: report", lambda: _reported(kept, reports).toArrow())
+        except BaseException:
+            self._drop(table)
+            raise
+        result = kept.drop(*reports)
+        weakref.finalize(result, self._dropped.append, table).atexit = False
+        return result, found
+
+    def close(self) -> None:
+        """Drop every table that is left."""
+        for table in list(self._tables):
+            self._drop(table)
+
+    def _sweep(self) -> None:
+        while self._dropped:
+            self._drop(self._dropped.pop())
+
+    def _drop(self, table: str) -> None:
+        self._spark.sql(f"DROP TABLE IF EXISTS {table}")
+        self._tables.discard(table)
+
+
+def lineage(spark: SparkSession, strategy: Materialisation, schema: str | None = None) -> Lineage:
+    """Give the strategy of that name."""
+    if strategy == "local_checkpoint":
+        return LocalCheckpoint()
+    if strategy in {"parquet", "delta"}:
+        return ManagedTable(spark, strategy, schema)
+    raise SetupError(
+        "one of 'local_checkpoint', 'parquet', 'delta'", f"{strategy!r}", "Choose how blocks are materialised."
+    )
+
+
+def _reported(kept: DataFrame, reports: list[str]) -> DataFrame:
+    return kept.select(*reports).dropna(how="all")
+
+
+def _quoted(name: str) -> str:
+    return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))

@@ -1,0 +1,423 @@
+"""Block matrices as Spark DataFrames.
+
+A state is a DataFrame with the columns ``bi``, ``bj`` and one binary column a
+matrix: one row for each block coordinate, with the payloads of all matrices
+there; null is the zero block. A column a matrix (instead of one array of
+payloads) lets Spark send a worker only the matrices that a superstep reads.
+
+Every coordinate has its row, so that an update which fills an absent block
+finds it without a join; a row of nulls costs some forty bytes and never
+reaches a Python worker.
+
+The strips of an operation travel inside the stage, which Spark broadcasts to
+every executor, and each cell picks up its slices by ``bi`` and ``bj``: a
+broadcast join whose build side costs no job of its own. Strips above
+``JOINED_BYTES`` go as DataFrames through Spark's own broadcast join, which
+starts one small job a strip but hands each task only its slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.blocks import workers
+from dyntc_spark.blocks.lineage import Lineage, Materialisation, lineage
+from dyntc_spark.blocks.local import LocalBackend, LocalState
+from dyntc_spark.blocks.placement import Placement
+from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
+from dyntc_spark.blocks.superstep import Kind, Operation, Where, check_names
+from dyntc_spark.errors import EntryValueError, SessionError, ShapeMismatchError
+from dyntc_spark.session import ensure_open, parallelism
+
+JOINED_BYTES = 8 * 2**20
+_LAST = 2**31 - 1  # an inner index beyond all others
+_INTEGERS = {"tinyint", "smallint", "int", "bigint"}
+
+
+class SparkState(State):
+    """A state whose blocks are rows of one DataFrame, or of several that are not joined yet."""
+
+    def __init__(self, backend: SparkBackend, kinds: Mapping[str, Kind], frames: tuple[DataFrame, ...]) -> None:
+        self._backend = backend
+        self.kinds = dict(kinds)
+        self.frames = frames
+
+    @property
+    def backend(self) -> SparkBackend:
+        """The Spark backend."""
+        return self._backend
+
+    @property
+    def frame(self) -> DataFrame:
+        """The blocks: ``bi``, ``bj``, one binary column a matrix."""
+        return reduce(lambda a, b: a.join(b, ["bi", "bj"], "full"), self.frames)
+
+    def run(self, *operations: Operation[Any]) -> tuple[State, tuple[Any, ...]]:
+        """Run a superstep as one job."""
+        check_names(operations, self.kinds)
+        what = "superstep " + ", ".join(f"{type(item).__name__} {item.name}" for item in operations)
+        written = tuple(name for name in self.kinds if any(name in item.writes for item in operations))
+        needed = tuple(name for name in self.kinds if any(name in (*i.reads, *i.writes) for i in operations))
+        touched = reduce(Column.__or__, (self._touched(operation) for operation in operations), F.lit(False))
+        shipped, frame, strips = self._with_strips(operations)
+        kinds = {name: self.kinds[name] for name in needed}
+        if not written:
+            cells = frame.where(touched).select("bi", "bj", *needed, *strips)
+            task = workers.reporting(shipped, kinds)
+            answers = self._backend.collect(what, cells.mapInArrow(task, f"reports {workers.REPORT}"))
+            return self, workers.read_reports(answers, operations).results()
+        inputs = ("bi", "bj", *needed, *strips)
+        update = workers.updating(shipped, kinds, inputs, written)
+        fields = ", ".join(f"{name}: binary" for name in written)
+        new = _arrow_columns(frame, touched, inputs, update, f"struct<{fields}, reports: {workers.REPORT}>")
+        columns = [
+            F.when(touched, F.col("new")[name]).otherwise(F.col(name)).alias(name) if name in written else F.col(name)
+            for name in self.kinds
+        ]
+        after = new.select("bi", "bj", *columns, F.col("new")["reports"].alias("reports"))
+        kept, answers = self._backend.keep(what, after, {})
+        return SparkState(self._backend, self.kinds, (kept,)), workers.read_reports(answers, operations).results()
+
+    def _touched(self, operation: Operation[Any]) -> Column:
+        """The cells in which an operation has work to do, as a condition that Spark evaluates by itself."""
+        condition = _within(operation.where, bounds(self.kinds.values())[1])
+        if not operation.fills:
+            present = (F.col(name).isNotNull() for name in operation.reads)
+            condition &= reduce(Column.__or__, present)
+        return condition
+
+    def _with_strips(
+        self, operations: tuple[Operation[Any], ...]
+    ) -> tuple[tuple[Operation[Any], ...], DataFrame, tuple[str, ...]]:
+        """Give the operations to ship, the cells, and the columns of the strips that are too large to be shipped."""
+        frame, shipped, names = self.frame, [], []
+        for number, operation in enumerate(operations):
+            strips = [("bi", "left", operation.by_row), ("bj", "right", operation.by_column)]
+            if sum(strip.stored_bytes for _, _, strip in strips if strip) <= self._backend.joined_bytes:
+                shipped.append(operation)
+                continue
+            for key, side, strip in strips:
+                if strip is not None:
+                    name = f"{side}{number}"
+                    payloads = [strip.ring.encode(piece) for piece in strip.slices.values()]
+                    keys = pa.array(list(strip.slices), pa.int32())
+                    table = pa.table({key: keys, name: pa.array(payloads, pa.binary())})
+                    slices = self._backend.spark.createDataFrame(table)
+                    frame = frame.join(F.broadcast(slices), key, "left")
+                    names.append(name)
+            shipped.append(operation.hollow())
+        return tuple(shipped), frame, tuple(names)
+
+    def multiply(self, left: str, right: str, into: str, *, counts: bool = False, keep: bool = True) -> State:
+        """Multiply in one shuffle: each block goes to the output parts that need it.
+
+        The output cells are dealt out to ``p x q`` parts in a cyclic way, so that
+        a crowded block row is shared by ``q`` tasks and a crowded block column by
+        ``p``. Within a part, blocks arrive sorted by the inner index.
+        """
+        kind = self.product_kind(left, right, counts=counts)
+        kept = dict(self.kinds) if keep else {}
+        carried = tuple(name for name in kept if name != into)
+        extent = bounds([kind, *kept.values()])
+        place = Placement.choose(self._backend.parallelism, extent)
+        empty = [F.lit(None).cast("binary").alias(name) for name in carried]
+        shared = [F.lit(None).cast("binary").alias("payload")]
+        bi, bj = F.col("bi"), F.col("bj")
+        lefts = self._source(left).where(F.col(left).isNotNull())
+        rights = self._source(right).where(F.col(right).isNotNull())
+        cells = self.frame if keep else self._backend.cells(extent)
+        rows = [
+            lefts.select(place.row_parts(bi), bj.alias("inner"), F.lit(0).alias("side"), "bi", F.lit(0).alias("bj"),
+                         F.col(left).alias("payload"), *empty),
+            rights.select(place.column_parts(bj), bi.alias("inner"), F.lit(1).alias("side"), F.lit(0).alias("bi"), "bj",
+                          F.col(right).alias("payload"), *empty),
+            cells.select(place.part(bi, bj), F.lit(_LAST).alias("inner"), F.lit(2).alias("side"), "bi", "bj",
+                         *shared, *carried),
+        ]  # fmt: skip
+        routed = place.route(reduce(DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
+        task = workers.multiplying(kind, self.kinds[left], carried)
+        product = routed.mapInArrow(task, _cell_schema("payload", *carried))
+        frame, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
+        return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (frame,))
+
+    def transpose(self, name: str) -> State:
+        """Transpose each block and swap its coordinates: no shuffle."""
+        kind = self.kinds[name]
+        task = workers.transposing(kind)
+        turned = self._blocks(name).mapInArrow(task, _cell_schema("payload"))
+        frame, _ = self._backend.keep(f"transpose {name}", turned, {"payload": name})
+        return SparkState(self._backend, {name: Kind(kind.grid.transposed, kind.ring)}, (frame,))
+
+    def join(self, other: State) -> State:
+        """Hold the matrices of both; the DataFrames are joined when a superstep needs them together."""
+        kinds = self.joined_kinds(other)
+        if not isinstance(other, SparkState) or other.backend.spark is not self._backend.spark:
+            raise ShapeMismatchError(
+                "two states of one Spark session", "one that lives elsewhere", "Move one of them first."
+            )
+        return SparkState(self._backend, kinds, (*self.frames, *other.frames))
+
+    def select(self, names: Mapping[str, str]) -> State:
+        """Keep some matrices, under new names."""
+        kinds = {check_name(new): self.kinds[old] for old, new in names.items()}
+        frames = []
+        for frame in self.frames:
+            inside = [F.col(old).alias(new) for old, new in names.items() if old in frame.columns]
+            if inside:
+                frames.append(frame.select("bi", "bj", *inside))
+        return SparkState(self._backend, kinds, tuple(frames))
+
+    def entries(self, name: str) -> Entries:
+        """Entries at the driver, sorted."""
+        local = self.select({name: name}).to_local()  # type: ignore[attr-defined]
+        found: Entries = local.entries(name)
+        return found
+
+    def to_dataframe(self, name: str) -> DataFrame:
+        """Entries as a DataFrame ``row``, ``column`` and, unless Boolean, ``value`` (residues: ``values``). No job."""
+        kind = self.kinds[name]
+        task = workers.unfolding(kind)
+        found = (
+            self._blocks(name)
+            .where(F.col("payload").isNotNull())
+            .mapInArrow(task, "row bigint, column bigint, values array<bigint>")
+        )
+        if kind.ring.modulus:
+            return found
+        return found.select("row", "column", *([F.col("values")[0].alias("value")] if kind.ring.planes else []))
+
+    def validate(self) -> None:
+        """Bring the blocks of each coordinate together and read them all."""
+        place = Placement.choose(self._backend.parallelism, bounds(self.kinds.values()))
+        cells = place.route(self.frame.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
+        task = workers.checking(self.kinds)
+        found = self._backend.collect("validate", cells.mapInArrow(task, f"reports {workers.REPORT}"))
+        workers.read_reports(found, ())
+
+    def stored_bytes(self, name: str) -> int:
+        """Add up the lengths of the payloads."""
+        total = self._blocks(name).select(F.sum(F.length("payload")).alias("bytes"))
+        return self._backend.collect(f"bytes of {name}", total).column("bytes")[0].as_py() or 0
+
+    def to_local(self) -> LocalState:
+        """Bring all blocks into this process: one job."""
+        local = LocalBackend()
+        table = self._backend.collect("to this process", self.frame)
+        places = list(zip(table.column("bi").to_pylist(), table.column("bj").to_pylist(), strict=True))
+        states = [
+            local.from_blocks(
+                ((*at, item.as_buffer()) for at, item in zip(places, table.column(name), strict=True) if item.is_valid),
+                kind,
+                name,
+            )
+            for name, kind in self.kinds.items()
+        ]
+        blocks = {name: found for state in states for name, found in state.blocks.items()}
+        return LocalState(local, self.kinds, blocks)
+
+    def _source(self, name: str) -> DataFrame:
+        return next(frame for frame in self.frames if name in frame.columns)
+
+    def _blocks(self, name: str) -> DataFrame:
+        """The blocks of one matrix, inside its own grid."""
+        rows, columns = self.kinds[name].grid.blocks
+        inside = (F.col("bi") < rows) & (F.col("bj") < columns)
+        return self._source(name).where(inside).select("bi", "bj", F.col(name).alias("payload"))
+
+
+class SparkBackend(Backend):
+    """Matrices as DataFrames of one Spark session, whose configuration is left as it is.
+
+    Parameters
+    ----------
+    spark
+        A classic session or one of Spark Connect.
+    materialisation
+        How the blocks of a state are kept; see ``lineage``.
+    schema
+        For ``parquet`` and ``delta``: the catalog's schema that holds the tables.
+    partitions
+        How many tasks a pass over many blocks is cut into; by default the
+        session's ``spark.sql.shuffle.partitions``.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        materialisation: Materialisation = "local_checkpoint",
+        *,
+        schema: str | None = None,
+        partitions: int | None = None,
+        joined_bytes: int = JOINED_BYTES,
+    ) -> None:
+        self.spark = spark
+        self.jobs = JobCounter()
+        self.joined_bytes = joined_bytes
+        self._lineage: Lineage = lineage(spark, materialisation, schema)
+        self._partitions = partitions
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks a pass over many blocks is cut into."""
+        return self._partitions or parallelism(self.spark)
+
+    def from_entries(self, entries: DataFrame | EntryArrays, kind: Kind, name: str) -> SparkState:
+        """Make a matrix of a DataFrame ``row, column[, value]`` or of arrays: one job."""
+        if not isinstance(entries, DataFrame):
+            return self.from_local(LocalBackend().from_entries(entries, kind, name))
+        frame = _checked_columns(entries, kind)
+        down, across = kind.grid.down, kind.grid.across
+        inside = F.col("row").between(0, down.length - 1) & F.col("column").between(0, across.length - 1)
+        inside = F.coalesce(inside, F.lit(False))
+        bi = F.when(inside, F.floor(F.col("row") / down.step)).otherwise(0).cast("int")
+        bj = F.when(inside, F.floor(F.col("column") / across.step)).otherwise(0).cast("int")
+        placed = frame.select(bi.alias("bi"), bj.alias("bj"), "row", "column", "value", F.lit(False).alias("seed"))
+        nothing = [F.lit(None).cast("bigint").alias(column) for column in ("row", "column", "value")]
+        return self._sorted(placed, nothing, workers.sorting(kind), kind, name)
+
+    def from_blocks(self, blocks: DataFrame | Iterable[BlockRow], kind: Kind, name: str) -> SparkState:
+        """Make a matrix of a DataFrame (or rows) ``bi, bj, payload``, each block checked: one job."""
+        if not isinstance(blocks, DataFrame):
+            return self.from_local(LocalBackend().from_blocks(blocks, kind, name))
+        wanted = {"bi": "int", "bj": "int", "payload": "binary"}
+        found = {column: type_ for column, type_ in blocks.dtypes if column in wanted}
+        if found != wanted:
+            raise ShapeMismatchError(f"columns {wanted}", f"{dict(blocks.dtypes)}", "Rename or cast the columns.")
+        placed = blocks.select("bi", "bj", "payload", F.lit(False).alias("seed"))
+        nothing = [F.lit(None).cast("binary").alias("payload")]
+        return self._sorted(placed, nothing, workers.placing(kind, name), kind, name)
+
+    def from_local(self, state: LocalState) -> SparkState:
+        """Take the blocks of a local state to Spark: one job."""
+        rows, columns = bounds(state.kinds.values())
+        places = [(bi, bj) for bi in range(rows) for bj in range(columns)]
+        data: dict[str, Any] = {
+            "bi": pa.array([bi for bi, _ in places], pa.int32()),
+            "bj": pa.array([bj for _, bj in places], pa.int32()),
+        }
+        for name, kind in state.kinds.items():
+            payloads = [kind.ring.encode(state.blocks[name].get(at)) for at in places]
+            data[name] = pa.array(payloads, pa.binary())
+        frame = self._placed(self._from_arrow(pa.table(data)), (rows, columns))
+        no_reports = F.lit(None).cast(workers.REPORT).alias("reports")
+        kept, _ = self.keep("from this process", frame.select("*", no_reports), {})
+        return SparkState(self, state.kinds, (kept,))
+
+    def _from_arrow(self, table: pa.Table) -> DataFrame:
+        if table.num_rows:
+            return self.spark.createDataFrame(table)
+        columns = ", ".join(f"{name} {'int' if name in {'bi', 'bj'} else 'binary'}" for name in table.column_names)
+        return self.spark.createDataFrame([], columns)
+
+    def _sorted(
+        self, placed: DataFrame, nothing: list[Column], task: Callable[..., Any], kind: Kind, name: str
+    ) -> SparkState:
+        """Bring rows of one cell together, with a seed for each cell, and make blocks of them."""
+        seeds = self.cells(kind.grid.blocks).select("bi", "bj", *nothing, F.lit(True).alias("seed"))
+        rows = placed.unionByName(seeds)
+        place = Placement.choose(self.parallelism, kind.grid.blocks)
+        routed = place.route(rows.select(place.part(F.col("bi"), F.col("bj")), "*")).sortWithinPartitions("bi", "bj")
+        cells = routed.mapInArrow(task, _cell_schema("payload"))
+        frame, _ = self.keep(f"build {name}", cells, {"payload": check_name(name)})
+        return SparkState(self, {name: kind}, (frame,))
+
+    def _placed(self, frame: DataFrame, extent: tuple[int, int]) -> DataFrame:
+        place = Placement.choose(self.parallelism, extent)
+        return place.route(frame.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
+
+    def cells(self, extent: tuple[int, int]) -> DataFrame:
+        """Every block coordinate inside ``extent``."""
+        rows, columns = extent
+        place = F.col("id")
+        bi = F.floor(place / max(columns, 1)).cast("int")
+        return self.spark.range(rows * columns).select(
+            bi.alias("bi"), (place % max(columns, 1)).cast("int").alias("bj")
+        )
+
+    def collect(self, description: str, frame: DataFrame) -> pa.Table:
+        """Bring a small DataFrame to the driver: one job."""
+        return self._action(description, frame.toArrow)
+
+    def keep(self, description: str, frame: DataFrame, renamed: Mapping[str, str]) -> tuple[DataFrame, pa.Table]:
+        """Materialise cells with a column ``reports``: one job; raise the error that a task reported."""
+        if renamed:
+            frame = frame.withColumnsRenamed(dict(renamed))
+        kept, reports = self._lineage.keep(frame, ["reports"], description, self._action)
+        errors = [rows for rows in reports.column("reports").to_pylist() if rows and rows[0]["operation"] < 0]
+        if errors:
+            workers.read_reports(reports, ())
+        return kept, reports
+
+    def _action(self, description: str, action: Callable[[], Any]) -> Any:  # noqa: ANN401  (what the action gives)
+        ensure_open(self.spark)
+        self.jobs.note(description)
+        tag = f"dyntc_spark: {description}".replace(",", ";")
+        self.spark.addTag(tag)
+        try:
+            return action()
+        except PySparkException as error:
+            raise SessionError(
+                f"Spark to finish the job {description!r}",
+                f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",
+                "The state is as it was before; the cause above has Spark's own account.",
+            ) from error
+        finally:
+            self.spark.removeTag(tag)
+
+    def close(self) -> None:
+        """Release what the strategy of materialisation keeps outside the session."""
+        self._lineage.close()
+
+
+def _arrow_columns(
+    frame: DataFrame, touched: Column, inputs: tuple[str, ...], update: Callable[..., Any], schema: str
+) -> DataFrame:
+    """Add the column ``new``: what ``update`` makes of the inputs, which reach Python only where ``touched``."""
+    make = getattr(F, "arrow_udf", None)
+    if make is None:  # Spark 4.0
+        kept = tuple(frame.columns)
+        types = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
+        return frame.mapInArrow(workers.in_batches(update, inputs, kept), f"{types}, new {schema}")
+    arguments = [F.col(name) if name in {"bi", "bj"} else F.when(touched, F.col(name)) for name in inputs]
+    return frame.withColumn("new", make(update, schema)(*arguments))
+
+
+def _within(where: Where, block_columns: int) -> Column:
+    """The condition that a cell is among those of ``where``."""
+    condition = F.lit(True)
+    if where.rows is not None:
+        condition &= F.col("bi").isin(sorted(where.rows))
+    if where.columns is not None:
+        condition &= F.col("bj").isin(sorted(where.columns))
+    if where.cells is not None:
+        numbers = sorted(bi * block_columns + bj for bi, bj in where.cells)
+        condition &= (F.col("bi").cast("bigint") * block_columns + F.col("bj")).isin(numbers)
+    return condition
+
+
+def _cell_schema(*names: str) -> str:
+    payloads = ", ".join(f"{name} binary" for name in names)
+    return f"bi int, bj int, {payloads}, reports {workers.REPORT}"
+
+
+def _checked_columns(entries: DataFrame, kind: Kind) -> DataFrame:
+    """Give ``row, column, value`` as long integers; refuse other columns and types before any job."""
+    types = dict(entries.dtypes)
+    missing = [name for name in ("row", "column") if name not in types]
+    if missing:
+        raise EntryValueError("columns 'row' and 'column'", f"{list(types)}", f"Rename a column to {missing[0]!r}.")
+    integers = _INTEGERS | ({"boolean"} if not kind.ring.planes else set())
+    for name, allowed in (("row", _INTEGERS), ("column", _INTEGERS), ("value", integers)):
+        if name in types and types[name] not in allowed:
+            raise EntryValueError(f"integers in column {name!r}", f"{types[name]}", "Cast the column first.")
+    value = F.col("value") if "value" in types else F.lit(1)
+    return entries.select(
+        F.col("row").cast("bigint"), F.col("column").cast("bigint"), value.cast("bigint").alias("value")
+    )

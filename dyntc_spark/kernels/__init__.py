@@ -1,0 +1,1 @@
+"""Kernels: numpy and numba on one block; no Spark here."""

@@ -1,0 +1,421 @@
+"""Sparse blocks: a matrix over a ring as the sorted list of its entries that are not zero.
+
+A block of shape ``m`` by ``n`` is a finite map from coordinates ``(row, column)``
+to ring elements, kept as its graph: coordinates in ascending order, each once,
+with ``values[plane, entry]``. The ring is read off the block and the argument
+``modulus``:
+
+- Boolean: no planes, ``values`` has shape ``(0, nnz)`` and type int32;
+- counting (``modulus`` is None): one plane; results are int64, narrower operands are taken;
+- residues (``modulus`` is a tuple of primes below 2**31): one int32 plane a prime,
+  ``0 <= value < prime``.
+
+An entry is zero when it is zero in every plane, and a zero entry is never kept.
+Orders and look-ups go through one int64 key a coordinate, ``row * 2**32 + column``,
+whose order is the order of the coordinates. Below, ``nnz`` counts entries.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dyntc_spark.errors import (
+    EntryValueError,
+    IndexOutsideError,
+    OverflowingCountError,
+    RingMismatchError,
+    ShapeMismatchError,
+)
+from dyntc_spark.kernels.block import Ints, Shape, Sparse
+
+Keys: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Modulus: TypeAlias = tuple[int, ...] | None
+
+LARGEST_COUNT = 2**63 - 1
+
+
+def from_coordinates(
+    rows: npt.ArrayLike,
+    columns: npt.ArrayLike,
+    values: npt.ArrayLike | None,
+    shape: Shape,
+    modulus: Modulus = None,
+) -> Sparse:
+    """Give the block that is the sum of the entries listed, in any order and with repetitions.
+
+    Parameters
+    ----------
+    rows, columns
+        Coordinates within ``shape``.
+    values
+        ``values[plane, entry]``, or ``values[entry]`` for one plane; None for a
+        Boolean block, where the sum is the logical or.
+    shape
+        Number of rows and of columns.
+    modulus
+        The primes to reduce by, one a plane; None for counts.
+
+    Notes
+    -----
+    Costs one sort of the keys, or one linear pass when they already ascend.
+
+    Examples
+    --------
+    >>> block = from_coordinates([1, 0, 1], [2, 0, 2], [5, 1, -4], (2, 3))
+    >>> block.rows.tolist(), block.columns.tolist(), block.values.tolist()
+    ([0, 1], [0, 2], [[1, 1]])
+    """
+    keys = _request(rows, columns, shape)
+    return _canonical(keys, _planes(values, len(keys), modulus), shape, modulus)
+
+
+def add(a: Sparse, b: Sparse, modulus: Modulus = None, sign: Literal[1, -1] = 1) -> Sparse:
+    """Give ``a + b``, or ``a - b`` for ``sign=-1``; for Boolean blocks the union.
+
+    Linear in the entries of both: two ascending lists are merged.
+    """
+    _require_one_ring(a, b, modulus)
+    _require_one_shape(a, b)
+    if sign == -1 and not len(a.values):
+        raise RingMismatchError("a ring with subtraction", "Boolean blocks", "Use difference instead.")
+    keys = np.concatenate([_keys(a), _keys(b)])
+    values = np.concatenate([a.values, b.values.astype(np.int64) * sign], axis=1)
+    return _canonical(keys, values, a.shape, modulus, runs=True)
+
+
+def difference(a: Sparse, b: Sparse) -> Sparse:
+    """Give the entries of ``a`` at coordinates where ``b`` has none, with their values."""
+    _require_one_shape(a, b)
+    return _select(a, ~_found(_keys(b), _keys(a))[1])
+
+
+def intersection(a: Sparse, b: Sparse) -> Sparse:
+    """Give the entries of ``a`` at coordinates where ``b`` has one too, with the values of ``a``."""
+    _require_one_shape(a, b)
+    return _select(a, _found(_keys(b), _keys(a))[1])
+
+
+def equal(a: Sparse, b: Sparse) -> bool:
+    """Tell whether both are the same matrix; the integer types of their values may differ."""
+    return (
+        a.shape == b.shape
+        and np.array_equal(a.rows, b.rows)
+        and np.array_equal(a.columns, b.columns)
+        and np.array_equal(a.values, b.values)
+    )
+
+
+def multiply(a: Sparse, b: Sparse, modulus: Modulus = None) -> Sparse:
+    """Give the matrix product ``a b`` over the ring of both, exactly.
+
+    Costs the number of pairs of entries that meet, ``(i, k)`` of ``a`` and
+    ``(k, j)`` of ``b``, plus one sort of the result and a pass over the rows.
+
+    Residues are summed in int64; when one row of ``a`` has more entries than
+    such a sum can hold, ``a`` is split into parts that it can hold.
+
+    Raises
+    ------
+    OverflowingCountError
+        If a count could pass ``2**63 - 1``, by the bound: largest value of
+        ``a`` times largest of ``b`` times the most terms that one entry sums.
+    """
+    _require_one_ring(a, b, modulus)
+    _require_inner(a, b)
+    if modulus is not None:
+        parts = _split_rows(a, LARGEST_COUNT // max(modulus) ** 2)
+        return reduce(lambda x, y: add(x, y, modulus), (_multiply_residues(part, b, modulus) for part in parts))
+    if len(a.values):
+        terms = min(_longest(a.rows), _longest(b.columns))
+        bound = _largest(a.values) * _largest(b.values) * terms
+        if bound > LARGEST_COUNT:
+            came = f"factors that allow {bound} ({terms} terms an entry)"
+            raise OverflowingCountError("a product of counts below 2**63", came, "Count modulo primes instead.")
+        return from_csr(to_csr(a).astype(np.int64) @ to_csr(b).astype(np.int64))
+    return from_csr(to_csr(a) @ to_csr(b))
+
+
+def multiply_to_counts(a: Sparse, b: Sparse) -> Sparse:
+    """Give, for Boolean blocks, the number of witnesses ``k`` with ``a[i, k]`` and ``b[k, j]``, as one plane.
+
+    Examples
+    --------
+    >>> a = from_coordinates([0, 0], [0, 1], None, (1, 2))
+    >>> multiply_to_counts(a, transpose(a)).values.tolist()
+    [[2]]
+    """
+    if len(a.values) or len(b.values):
+        came = f"{len(a.values)} and {len(b.values)} planes"
+        raise RingMismatchError("two Boolean blocks", came, "Use multiply for blocks with values.")
+    _require_inner(a, b)
+    return from_csr(to_csr(a).astype(np.int64) @ to_csr(b).astype(np.int64))
+
+
+def transpose(block: Sparse) -> Sparse:
+    """Give the block with rows and columns exchanged; a counting sort, linear in entries plus columns."""
+    places = np.arange(block.nnz, dtype=np.int64)
+    turned = _csr(block, places).transpose().tocsr()
+    rows = _rows_of(turned.indptr)
+    columns = turned.indices.astype(np.int32, copy=False)
+    return Sparse((block.shape[1], block.shape[0]), rows, columns, block.values[:, turned.data])
+
+
+def take_rows(block: Sparse, ids: npt.ArrayLike) -> Sparse:
+    """Give the block whose row ``k`` is row ``ids[k]``, for ids in any order and repeated at will.
+
+    Costs a binary search an id plus the entries taken.
+
+    Examples
+    --------
+    >>> block = from_coordinates([0, 1], [2, 0], None, (2, 3))
+    >>> taken = take_rows(block, [1, 0, 1])
+    >>> taken.shape, taken.rows.tolist(), taken.columns.tolist()
+    ((3, 3), [0, 1, 2], [0, 2, 0])
+    """
+    wanted = _within(ids, block.shape[0], "row")
+    starts = np.searchsorted(block.rows, wanted, side="left")
+    lengths = np.searchsorted(block.rows, wanted, side="right") - starts
+    ends = np.cumsum(lengths)
+    places = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
+    rows = np.repeat(np.arange(len(wanted), dtype=np.int32), lengths)
+    return Sparse((len(wanted), block.shape[1]), rows, block.columns[places], block.values[:, places])
+
+
+def take_columns(block: Sparse, ids: npt.ArrayLike) -> Sparse:
+    """Give the block whose column ``k`` is column ``ids[k]``; costs two transpositions."""
+    _within(ids, block.shape[1], "column")
+    return transpose(take_rows(transpose(block), ids))
+
+
+def get_entries(block: Sparse, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Ints:
+    """Give ``values[plane, query]`` at the coordinates asked for; of a Boolean block, one bool a query.
+
+    Costs a pass over the entries and a binary search a query.
+    """
+    wanted = _request(rows, columns, block.shape)
+    places, found = _found(_keys(block), wanted)
+    if not len(block.values):
+        return found
+    values = np.zeros((len(block.values), len(wanted)), dtype=block.values.dtype)
+    values[:, found] = block.values[:, places[found]]
+    return values
+
+
+def set_entries(
+    block: Sparse,
+    rows: npt.ArrayLike,
+    columns: npt.ArrayLike,
+    values: npt.ArrayLike | None = None,
+    modulus: Modulus = None,
+) -> Sparse:
+    """Give the block with the entries listed replaced or inserted; the value 0 removes an entry.
+
+    ``values`` is as in `from_coordinates`; for a Boolean block it is one truth
+    value a coordinate, or None to set all. Of a coordinate that is listed twice,
+    the last value holds. Linear in the block, plus a sort of the request.
+
+    Examples
+    --------
+    >>> block = from_coordinates([0, 1], [0, 1], [3, 4], (2, 2))
+    >>> changed = set_entries(block, [0, 1], [1, 1], [7, 0])
+    >>> changed.rows.tolist(), changed.columns.tolist(), changed.values.tolist()
+    ([0, 0], [0, 1], [[3, 7]])
+    """
+    asked = _request(rows, columns, block.shape)
+    order = np.argsort(asked, kind="stable")
+    last = order[_ends_of_runs(asked[order])]  # the last mention of each coordinate, in ascending order
+    if len(block.values):
+        new = _canonical(asked[last], _planes(values, len(asked), modulus)[:, last], block.shape, modulus)
+    else:
+        true = last if values is None else last[np.asarray(values, dtype=np.bool_)[last]]
+        new = _canonical(asked[true], _planes(None, len(true), None), block.shape, None)
+    return add(clear_entries(block, rows, columns), new, modulus)
+
+
+def clear_entries(block: Sparse, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Sparse:
+    """Give the block without the entries at the coordinates listed, whether or not it has them."""
+    wanted = np.sort(_request(rows, columns, block.shape))
+    return _select(block, ~_found(wanted, _keys(block))[1])
+
+
+def to_csr(block: Sparse, plane: int = 0) -> sp.csr_array[Any, tuple[int, int]]:
+    """Give one plane as a scipy matrix, of type bool for a Boolean block; linear, nothing is sorted.
+
+    An entry that is zero in this plane and not in another is stored as a zero.
+    """
+    return _csr(block, block.values[plane] if len(block.values) else np.ones(block.nnz, dtype=np.bool_))
+
+
+def from_csr(matrix: sp.csr_array[Any, tuple[int, int]], modulus: Modulus = None) -> Sparse:
+    """Give the block of a scipy matrix: Boolean if its type is bool, else one plane. The matrix is not changed."""
+    rows = _rows_of(matrix.indptr)
+    columns, data = matrix.indices[: len(rows)], matrix.data[: len(rows)]
+    if data.dtype == np.bool_:
+        return from_coordinates(rows[data], columns[data], None, matrix.shape)
+    return from_coordinates(rows, columns, data, matrix.shape, modulus)
+
+
+def _keys(block: Sparse) -> Keys:
+    return _key(block.rows, block.columns)
+
+
+def _key(rows: Ints, columns: Ints) -> Keys:
+    keys: Keys = (rows.astype(np.int64) << 32) | columns.astype(np.int64)
+    return keys
+
+
+def _request(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) -> Keys:
+    """Give the keys of coordinates that came from outside, after a check that ``shape`` has them."""
+    i, j = _within(rows, shape[0], "row"), _within(columns, shape[1], "column")
+    if len(i) != len(j):
+        raise ShapeMismatchError("as many rows as columns", f"{len(i)} and {len(j)}", "Give one of each an entry.")
+    return _key(i, j)
+
+
+def _within(ids: npt.ArrayLike, size: int, name: str) -> Ints:
+    found = np.asarray(ids)
+    if not found.size:
+        return np.zeros(0, dtype=np.int32)
+    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= size:
+        came = f"{found.dtype} from {found.min()} to {found.max()}"
+        raise IndexOutsideError(f"{name} numbers from 0 to {size - 1}", came, "Check the numbering of the block.")
+    return found
+
+
+def _planes(values: npt.ArrayLike | None, count: int, modulus: Modulus) -> Ints:
+    """Give a copy, ``values[plane, entry]``, of values that came from outside."""
+    if values is None:
+        return np.zeros((0, count), dtype=np.int32)
+    found = np.atleast_2d(np.array(values))
+    if not found.size:
+        found = found.astype(np.int64)
+    if not np.can_cast(found.dtype, np.int64) or _largest(found) > LARGEST_COUNT:
+        came = f"{found.dtype} from {found.min()} to {found.max()}"
+        raise EntryValueError("integers between -2**63 and 2**63", came, "Convert the values first.")
+    if found.shape[1:] != (count,):
+        raise ShapeMismatchError(f"{count} values a plane", f"shape {found.shape}", "Give a value for each coordinate.")
+    _require_ring(len(found), modulus)
+    return found
+
+
+def _canonical(keys: Keys, values: Ints, shape: Shape, modulus: Modulus, runs: bool = False) -> Sparse:
+    """Sort, sum what has one key, reduce and drop zeros; ``runs`` picks the sort that merges a few sorted runs."""
+    primes = None if modulus is None else np.array(modulus, dtype=np.int64)[:, np.newaxis]
+    if len(values):
+        values = values.astype(np.int64, copy=False) if primes is None else values % primes
+    if not (keys[1:] > keys[:-1]).all():
+        kind: Literal["stable", "quicksort"] = "stable" if runs else "quicksort"
+        if len(values):
+            order = np.argsort(keys, kind=kind)
+            keys, values = keys[order], values[:, order]
+        else:
+            keys = np.sort(keys, kind=kind)
+        ends = np.flatnonzero(_ends_of_runs(keys))
+        keys = keys[ends]
+        values = _sums(values, ends) if primes is None else _sums(values, ends) % primes
+    if len(values):
+        keep = values.any(axis=0)
+        if not keep.all():
+            keys, values = keys[keep], values[:, keep]
+    kept = values.astype(np.int64 if modulus is None and len(values) else np.int32, copy=False)
+    return Sparse(shape, (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32), kept)
+
+
+def _sums(values: Ints, ends: npt.NDArray[np.intp]) -> Ints:
+    """Sum each plane over the runs of entries that end at ``ends``."""
+    lengths = np.diff(ends, prepend=-1)
+    if len(ends) == values.shape[1] or not len(values):
+        return values[:, : len(ends)]
+    starts = ends - lengths + 1
+    if _largest(values) * int(lengths.max()) > LARGEST_COUNT:
+        exact = np.add.reduceat(values.astype(object), starts, axis=1)
+        if _largest(exact) > LARGEST_COUNT:
+            raise OverflowingCountError("sums below 2**63", f"{_largest(exact)}", "Count modulo primes instead.")
+    return np.add.reduceat(values, starts, axis=1)
+
+
+def _ends_of_runs(keys: Keys) -> Flags:
+    """Mark the last of each run of equal keys."""
+    return np.append(keys[1:] != keys[:-1], True)[: len(keys)]
+
+
+def _found(keys: Keys, wanted: Keys) -> tuple[npt.NDArray[np.intp], Flags]:
+    """Give each wanted key's place in the ascending ``keys``, and whether it is there."""
+    places = np.searchsorted(keys, wanted)
+    found = places < len(keys)
+    found[found] = keys[places[found]] == wanted[found]
+    return places, found
+
+
+def _select(block: Sparse, keep: Flags) -> Sparse:
+    return Sparse(block.shape, block.rows[keep], block.columns[keep], block.values[:, keep])
+
+
+def _csr(block: Sparse, data: Ints) -> sp.csr_array[Any, tuple[int, int]]:
+    starts = np.zeros(block.shape[0] + 1, dtype=np.int32)
+    np.cumsum(np.bincount(block.rows, minlength=block.shape[0]), out=starts[1:])
+    matrix = sp.csr_array((data, block.columns, starts), shape=block.shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _rows_of(starts: Ints) -> npt.NDArray[np.int32]:
+    return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+
+
+def _multiply_residues(a: Sparse, b: Sparse, modulus: tuple[int, ...]) -> Sparse:
+    """Multiply plane by plane, with ``prime`` in place of 0: no sum is 0, so that all planes have one structure."""
+    primes = np.array(modulus, dtype=np.int64)[:, np.newaxis]
+    left, right = (np.where(block.values == 0, primes, block.values) for block in (a, b))
+    products = [_csr(a, x) @ _csr(b, y) for x, y in zip(left, right, strict=True)]
+    values = np.stack([product.data for product in products])
+    first = products[0]
+    return from_coordinates(_rows_of(first.indptr), first.indices, values, (a.shape[0], b.shape[1]), modulus)
+
+
+def _split_rows(block: Sparse, limit: int) -> list[Sparse]:
+    """Write the block as a sum of blocks with at most ``limit`` entries a row."""
+    if _longest(block.rows) <= limit:
+        return [block]
+    part = (np.arange(block.nnz) - np.searchsorted(block.rows, block.rows)) // limit
+    return [_select(block, part == number) for number in range(int(part.max()) + 1)]
+
+
+def _longest(lines: Ints) -> int:
+    return int(np.bincount(lines).max(initial=0))
+
+
+def _largest(values: Ints) -> int:
+    return max(int(values.max()), -int(values.min())) if values.size else 0
+
+
+def _require_ring(planes: int, modulus: Modulus) -> None:
+    if modulus is None and planes <= 1:
+        return
+    if modulus is None or len(modulus) != planes or not all(2 <= prime < 2**31 for prime in modulus):
+        came = f"{planes} planes and modulus {modulus}"
+        raise RingMismatchError("a prime below 2**31 for each plane", came, "Pass the primes the block was made with.")
+
+
+def _require_one_ring(a: Sparse, b: Sparse, modulus: Modulus) -> None:
+    if len(a.values) != len(b.values):
+        came = f"{len(a.values)} and {len(b.values)} planes"
+        raise RingMismatchError("two blocks over one ring", came, "Convert one of the blocks first.")
+    _require_ring(len(a.values), modulus)
+
+
+def _require_one_shape(a: Sparse, b: Sparse) -> None:
+    if a.shape != b.shape:
+        raise ShapeMismatchError("two blocks of one shape", f"{a.shape} and {b.shape}", "Check the block coordinates.")
+
+
+def _require_inner(a: Sparse, b: Sparse) -> None:
+    if a.shape[1] != b.shape[0]:
+        came = f"{a.shape} times {b.shape}"
+        raise ShapeMismatchError("as many columns on the left as rows on the right", came, "Check the coordinates.")
