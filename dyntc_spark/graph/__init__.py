@@ -1,0 +1,1 @@
+"""What the user touches: vertices of any type, changes, DynamicClosure."""
