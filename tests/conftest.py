@@ -1,0 +1,158 @@
+"""One Spark session for all tests, started when the first test asks for it.
+
+The environment variable DYNTC_TEST_SPARK says what kind it is:
+
+- ``classic`` (default): inside this process, as ``session.local`` starts it;
+- ``connect``: a client of a Spark Connect server, which is a process of its own;
+- ``cluster``: a driver here, a master and two executors as processes of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+
+import hypothesis
+import pytest
+from pyspark.sql import SparkSession
+
+from dyntc_spark import machine, session
+
+SPARK_KIND = os.environ.get("DYNTC_TEST_SPARK") or "classic"
+CLUSTER = "local-cluster[2,1,1024]"  # executors, cores of each, MiB of each
+START_SECONDS = 120
+
+# Spark makes single examples slow. CI draws the same examples every time.
+hypothesis.settings.register_profile("dyntc", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("dyntc")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark every test that uses the session, so that ``-m spark`` selects it."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """Give the session that all tests share."""
+    start = {"classic": _classic, "connect": _connect, "cluster": _cluster}[SPARK_KIND]
+    with start(tmp_path_factory.mktemp("spark")) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _clean_catalog(request):
+    """Leave no view and no cached table to the next test."""
+    yield
+    if "spark" in request.fixturenames:
+        catalog = request.getfixturevalue("spark").catalog
+        catalog.clearCache()
+        for table in catalog.listTables():
+            if table.isTemporary:
+                catalog.dropTempView(table.name)
+
+
+class Jobs:
+    """The number of Spark jobs since this object was made."""
+
+    def __init__(self, spark):
+        self._scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+        self._before = self._scheduler.numTotalJobs()
+
+    @property
+    def started(self):
+        """Count every job at once; the status tracker lags behind and leaves out jobs that are in a job group."""
+        return self._scheduler.numTotalJobs() - self._before
+
+
+@pytest.fixture(scope="session")
+def job_count(spark):
+    """Count real Spark jobs: ``with job_count() as jobs: ...`` and then ``jobs.started``."""
+    if session.is_connect(spark):
+        pytest.skip("Spark Connect's client cannot see the scheduler that counts the jobs")
+
+    @contextlib.contextmanager
+    def counting():
+        yield Jobs(spark)
+
+    return counting
+
+
+@contextlib.contextmanager
+def _classic(_folder):
+    spark = session.local(2, config=session._read_conf("test"))
+    yield spark
+    spark.stop()
+
+
+@contextlib.contextmanager
+def _cluster(folder):
+    os.environ["SPARK_WORKER_DIR"] = str(folder)  # not in the pyspark package
+    spark = session.local(config={**session._read_conf("test"), "spark.master": CLUSTER})
+    yield spark
+    spark.stop()
+
+
+@contextlib.contextmanager
+def _connect(folder):
+    """Start a server on a free port, give a client of it, and stop both."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = folder / "server.log"
+    with log.open("wb") as output, _server(port, folder, output) as server:
+        _wait_until_open(port, server, log)
+        spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+        yield spark
+        if server.poll() is not None:
+            _fail("ended too early", log)
+        spark.stop()
+
+
+@contextlib.contextmanager
+def _server(port, folder, output):
+    settings = {
+        **session._read_conf("local"),
+        **session._read_conf("test"),
+        "spark.master": "local[2]",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    with machine.environment():
+        jars = machine.delta_jars(None, machine.ivy_dir())
+        if jars:
+            settings |= {**session._read_conf("delta"), "spark.jars": ",".join(map(str, jars))}
+        server = subprocess.Popen(
+            [
+                str(machine.spark_home() / "bin" / "spark-submit"),
+                *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+                *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"),
+            ],
+            cwd=folder,  # the server makes a folder of artifacts where it stands
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield server
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def _wait_until_open(port, server, log):
+    for _ in range(START_SECONDS * 10):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        if server.poll() is not None:
+            break
+        time.sleep(0.1)
+    _fail("did not start", log)
+
+
+def _fail(what, log):
+    pytest.fail(f"the Spark Connect server {what}:\n{log.read_text()[-4000:]}", pytrace=False)
