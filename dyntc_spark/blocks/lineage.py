@@ -24,6 +24,7 @@ import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -36,17 +37,24 @@ Materialisation: TypeAlias = Literal["local_checkpoint", "parquet", "delta"]
 RunAction: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Blocks that are materialised: they last as long as ``hold`` does, which every frame made of them must carry."""
+
+    frame: DataFrame
+    hold: object
+
+    def derived(self, frame: DataFrame) -> Kept:
+        """Give another view of the same blocks."""
+        return Kept(frame, self.hold)
+
+
 class Lineage(ABC):
     """A way to keep the blocks of a state."""
 
     @abstractmethod
-    def keep(
-        self, frame: DataFrame, reports: list[str], description: str, run: RunAction
-    ) -> tuple[DataFrame, pa.Table]:
-        """Materialise ``frame`` and give it back, cut off from its plan, with the rows of its ``reports`` columns.
-
-        Rows whose reports are all null are left out.
-        """
+    def keep(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+        """Materialise ``frame``, cut it off from its plan, and give its column ``reports`` (where not null) apart."""
 
     @abstractmethod
     def close(self) -> None:
@@ -56,17 +64,15 @@ class Lineage(ABC):
 class LocalCheckpoint(Lineage):
     """Blocks in the executors' own storage."""
 
-    def keep(
-        self, frame: DataFrame, reports: list[str], description: str, run: RunAction
-    ) -> tuple[DataFrame, pa.Table]:
+    def keep(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
         """Mark the plan for a checkpoint and let the report's job fill it."""
 
         def fill() -> tuple[DataFrame, pa.Table]:
             kept = frame.localCheckpoint(eager=False)  # under adaptive execution, shuffles run here already
-            return kept, _reported(kept, reports).toArrow()
+            return kept, _reports(kept).toArrow()
 
         kept, found = run(description, fill)
-        return kept.drop(*reports), found
+        return Kept(kept.drop("reports"), kept), found
 
     def close(self) -> None:
         """Do nothing: the blocks go with the objects that stand for them."""
@@ -82,9 +88,7 @@ class ManagedTable(Lineage):
         self._tables: set[str] = set()
         self._dropped: list[str] = []  # by the garbage collector, which must not talk to Spark itself
 
-    def keep(
-        self, frame: DataFrame, reports: list[str], description: str, run: RunAction
-    ) -> tuple[DataFrame, pa.Table]:
+    def keep(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
         """Write a table of its own, and read the reports back from it if there are any."""
         self._sweep()
         table = f"{self._prefix}dyntc_{uuid.uuid4().hex}"
@@ -93,13 +97,12 @@ class ManagedTable(Lineage):
         try:
             run(f"{description}: write", lambda: frame.write.format(self._form).saveAsTable(table))
             kept = self._spark.table(table)
-            found = run(f"{description}: report", lambda: _reported(kept, reports).toArrow())
+            found = run(f"{description}: report", _reports(kept).toArrow)
         except BaseException:
             self._drop(table)
             raise
-        result = kept.drop(*reports)
-        weakref.finalize(result, self._dropped.append, table).atexit = False
-        return result, found
+        weakref.finalize(kept, self._dropped.append, table).atexit = False
+        return Kept(kept.drop("reports"), kept), found
 
     def close(self) -> None:
         """Drop every table that is left."""
@@ -126,8 +129,8 @@ def lineage(spark: SparkSession, strategy: Materialisation, schema: str | None =
     )
 
 
-def _reported(kept: DataFrame, reports: list[str]) -> DataFrame:
-    return kept.select(*reports).dropna(how="all")
+def _reports(kept: DataFrame) -> DataFrame:
+    return kept.select("reports").where("reports IS NOT NULL")
 
 
 def _quoted(name: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, check_name
-from dyntc_spark.blocks.superstep import Cell, Kind, Operation, Reports, check_names
+from dyntc_spark.blocks.superstep import Cell, Kind, Kinds, Operation, Reports, check_names
 from dyntc_spark.errors import DuplicateBlockError, IndexOutsideError, ShapeMismatchError
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Block
@@ -27,7 +27,7 @@ class LocalState(State):
 
     def __init__(self, backend: LocalBackend, kinds: Mapping[str, Kind], blocks: Mapping[str, Blocks]) -> None:
         self._backend = backend
-        self.kinds = dict(kinds)
+        self.kinds = Kinds(kinds)
         self.blocks = dict(blocks)
 
     @property
@@ -41,10 +41,11 @@ class LocalState(State):
         reports = Reports(operations)
         changed = {name for operation in operations for name in operation.writes}
         blocks = {name: dict(found) if name in changed else found for name, found in self.blocks.items()}
+        touched = [operation.where for operation in operations]
         for bi, bj in self._touched(operations):
             cell = Cell(bi, bj, self.kinds, lambda name, at=(bi, bj): self.blocks[name].get(at), reports)  # type: ignore[misc]
             for number, operation in enumerate(operations):
-                if operation.where.holds(bi, bj) and self.kinds[operation.name].grid.holds(bi, bj):
+                if touched[number].holds(bi, bj) and self.kinds[operation.name].grid.holds(bi, bj):
                     u, v = operation.by_row, operation.by_column
                     cell.run(number, operation, u.slices.get(bi) if u else None, v.slices.get(bj) if v else None)
             for name in cell.written:
@@ -101,7 +102,7 @@ class LocalState(State):
 
     def select(self, names: Mapping[str, str]) -> State:
         """Keep some matrices, under new names."""
-        kinds = {check_name(new): self.kinds[old] for old, new in names.items()}
+        kinds = self.selected_kinds(names)
         return LocalState(self._backend, kinds, {new: self.blocks[old] for old, new in names.items()})
 
     def entries(self, name: str) -> Entries:
@@ -142,6 +143,10 @@ class LocalBackend(Backend):
             if block is not None:
                 blocks[at] = block
         return LocalState(self, {check_name(name): kind}, {name: blocks})
+
+    def from_local(self, state: LocalState) -> LocalState:
+        """Give the state back: it is here already."""
+        return state
 
     def close(self) -> None:
         """Do nothing: there is nothing outside this process."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -76,7 +77,11 @@ class Lookup(Operation[Ints]):
     @property
     def where(self) -> Where:
         """Only the blocks that hold one of the places."""
-        return Where(cells=frozenset(_by_cell(self.grid, self.rows, self.columns)))
+        return Where(cells=frozenset(self._places))
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], Ids]:
+        return _by_cell(self.grid, self.rows, self.columns)
 
     @property
     def report_ring(self) -> Ring:
@@ -86,7 +91,7 @@ class Lookup(Operation[Ints]):
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Report the entries that lie in this cell, as one row of all places."""
         del left, right
-        places = _by_cell(self.grid, self.rows, self.columns)[cell.bi, cell.bj]
+        places = self._places[cell.bi, cell.bj]
         inside = _inside(self.grid, self.rows[places], self.columns[places])
         found = self.ring.get(cell[self.name], *inside)
         hit = found if found.ndim == 1 else found.any(axis=0)
@@ -215,12 +220,16 @@ class SetEntries(Operation[None]):
     @property
     def where(self) -> Where:
         """Only the blocks that hold one of the places."""
-        return Where(cells=frozenset(_by_cell(self.grid, self.rows, self.columns)))
+        return Where(cells=frozenset(self._places))
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], Ids]:
+        return _by_cell(self.grid, self.rows, self.columns)
 
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Set or clear the places that lie in this cell."""
         del left, right
-        places = _by_cell(self.grid, self.rows, self.columns)[cell.bi, cell.bj]
+        places = self._places[cell.bi, cell.bj]
         inside = _inside(self.grid, self.rows[places], self.columns[places])
         ring, before = cell.ring(self.name), cell[self.name]
         if self.values is None:

@@ -28,11 +28,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
-from dyntc_spark.blocks.lineage import Lineage, Materialisation, lineage
+from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
-from dyntc_spark.blocks.superstep import Kind, Operation, Where, check_names
+from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, Where, check_names
 from dyntc_spark.errors import EntryValueError, SessionError, ShapeMismatchError
 from dyntc_spark.session import ensure_open, parallelism
 
@@ -44,10 +44,10 @@ _INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 class SparkState(State):
     """A state whose blocks are rows of one DataFrame, or of several that are not joined yet."""
 
-    def __init__(self, backend: SparkBackend, kinds: Mapping[str, Kind], frames: tuple[DataFrame, ...]) -> None:
+    def __init__(self, backend: SparkBackend, kinds: Mapping[str, Kind], kept: tuple[Kept, ...]) -> None:
         self._backend = backend
-        self.kinds = dict(kinds)
-        self.frames = frames
+        self.kinds = Kinds(kinds)
+        self.kept = kept
 
     @property
     def backend(self) -> SparkBackend:
@@ -57,7 +57,11 @@ class SparkState(State):
     @property
     def frame(self) -> DataFrame:
         """The blocks: ``bi``, ``bj``, one binary column a matrix."""
-        return reduce(lambda a, b: a.join(b, ["bi", "bj"], "full"), self.frames)
+        frames = [kept.frame for kept in self.kept]
+        if len(frames) > 1:  # a number of partitions that is given stays: Spark would join small ones into one task
+            parts = Placement.choose(self._backend.parallelism, bounds(self.kinds.values())).parts
+            frames = [frame.repartition(parts, "bi", "bj") for frame in frames]
+        return reduce(lambda a, b: a.join(b, ["bi", "bj"], "full"), frames)
 
     def run(self, *operations: Operation[Any]) -> tuple[State, tuple[Any, ...]]:
         """Run a superstep as one job."""
@@ -144,16 +148,16 @@ class SparkState(State):
         routed = place.route(reduce(DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
         task = workers.multiplying(kind, self.kinds[left], carried)
         product = routed.mapInArrow(task, _cell_schema("payload", *carried))
-        frame, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
-        return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (frame,))
+        kept_product, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
+        return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (kept_product,))
 
     def transpose(self, name: str) -> State:
         """Transpose each block and swap its coordinates: no shuffle."""
         kind = self.kinds[name]
         task = workers.transposing(kind)
         turned = self._blocks(name).mapInArrow(task, _cell_schema("payload"))
-        frame, _ = self._backend.keep(f"transpose {name}", turned, {"payload": name})
-        return SparkState(self._backend, {name: Kind(kind.grid.transposed, kind.ring)}, (frame,))
+        kept, _ = self._backend.keep(f"transpose {name}", turned, {"payload": name})
+        return SparkState(self._backend, {name: Kind(kind.grid.transposed, kind.ring)}, (kept,))
 
     def join(self, other: State) -> State:
         """Hold the matrices of both; the DataFrames are joined when a superstep needs them together."""
@@ -162,17 +166,17 @@ class SparkState(State):
             raise ShapeMismatchError(
                 "two states of one Spark session", "one that lives elsewhere", "Move one of them first."
             )
-        return SparkState(self._backend, kinds, (*self.frames, *other.frames))
+        return SparkState(self._backend, kinds, (*self.kept, *other.kept))
 
     def select(self, names: Mapping[str, str]) -> State:
         """Keep some matrices, under new names."""
-        kinds = {check_name(new): self.kinds[old] for old, new in names.items()}
-        frames = []
-        for frame in self.frames:
-            inside = [F.col(old).alias(new) for old, new in names.items() if old in frame.columns]
+        kinds = self.selected_kinds(names)
+        parts = []
+        for kept in self.kept:
+            inside = [F.col(old).alias(new) for old, new in names.items() if old in kept.frame.columns]
             if inside:
-                frames.append(frame.select("bi", "bj", *inside))
-        return SparkState(self._backend, kinds, tuple(frames))
+                parts.append(kept.derived(kept.frame.select("bi", "bj", *inside)))
+        return SparkState(self._backend, kinds, tuple(parts))
 
     def entries(self, name: str) -> Entries:
         """Entries at the driver, sorted."""
@@ -223,7 +227,7 @@ class SparkState(State):
         return LocalState(local, self.kinds, blocks)
 
     def _source(self, name: str) -> DataFrame:
-        return next(frame for frame in self.frames if name in frame.columns)
+        return next(kept.frame for kept in self.kept if name in kept.frame.columns)
 
     def _blocks(self, name: str) -> DataFrame:
         """The blocks of one matrix, inside its own grid."""
@@ -325,8 +329,8 @@ class SparkBackend(Backend):
         place = Placement.choose(self.parallelism, kind.grid.blocks)
         routed = place.route(rows.select(place.part(F.col("bi"), F.col("bj")), "*")).sortWithinPartitions("bi", "bj")
         cells = routed.mapInArrow(task, _cell_schema("payload"))
-        frame, _ = self.keep(f"build {name}", cells, {"payload": check_name(name)})
-        return SparkState(self, {name: kind}, (frame,))
+        kept, _ = self.keep(f"build {name}", cells, {"payload": check_name(name)})
+        return SparkState(self, {name: kind}, (kept,))
 
     def _placed(self, frame: DataFrame, extent: tuple[int, int]) -> DataFrame:
         place = Placement.choose(self.parallelism, extent)
@@ -345,11 +349,11 @@ class SparkBackend(Backend):
         """Bring a small DataFrame to the driver: one job."""
         return self._action(description, frame.toArrow)
 
-    def keep(self, description: str, frame: DataFrame, renamed: Mapping[str, str]) -> tuple[DataFrame, pa.Table]:
+    def keep(self, description: str, frame: DataFrame, renamed: Mapping[str, str]) -> tuple[Kept, pa.Table]:
         """Materialise cells with a column ``reports``: one job; raise the error that a task reported."""
         if renamed:
             frame = frame.withColumnsRenamed(dict(renamed))
-        kept, reports = self._lineage.keep(frame, ["reports"], description, self._action)
+        kept, reports = self._lineage.keep(frame, description, self._action)
         errors = [rows for rows in reports.column("reports").to_pylist() if rows and rows[0]["operation"] < 0]
         if errors:
             workers.read_reports(reports, ())

@@ -19,11 +19,12 @@ import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
-from dyntc_spark.blocks.superstep import Kind, Operation
-from dyntc_spark.errors import ShapeMismatchError
+from dyntc_spark.blocks.superstep import Kind, Kinds, Operation
+from dyntc_spark.errors import MatrixNameError
 from dyntc_spark.kernels.block import Ints
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_COLUMNS = re.compile(r"(bi|bj|part|inner|side|payload|seed|new|reports|(left|right)\d+)\Z", re.IGNORECASE)
 
 
 class Entries(NamedTuple):
@@ -71,13 +72,13 @@ class JobCounter:
         try:
             yield watcher
         finally:
-            self._watchers.remove(watcher)
+            self._watchers = [other for other in self._watchers if other is not watcher]
 
 
 class State(ABC):
     """Named matrices whose blocks sit together."""
 
-    kinds: Mapping[str, Kind]
+    kinds: Kinds
 
     @property
     @abstractmethod
@@ -135,10 +136,13 @@ class State(ABC):
 
     def joined_kinds(self, other: State) -> dict[str, Kind]:
         """Give the kinds of a state that holds the matrices of both."""
-        twice = self.kinds.keys() & other.kinds.keys()
-        if twice:
-            raise KeyError(f"both states hold {sorted(twice)}; rename with select() first")
+        _check_distinct((*self.kinds, *other.kinds))
         return {**self.kinds, **other.kinds}
+
+    def selected_kinds(self, names: Mapping[str, str]) -> dict[str, Kind]:
+        """Give the kinds of a state that holds the matrices ``names`` (old name to new name)."""
+        _check_distinct(names.values())
+        return {check_name(new): self.kinds[old] for old, new in names.items()}
 
 
 class Backend(ABC):
@@ -155,6 +159,10 @@ class Backend(ABC):
         """Make a state of one matrix out of stored blocks ``(bi, bj, payload)``."""
 
     @abstractmethod
+    def from_local(self, state: Any) -> State:  # noqa: ANN401  (a LocalState, which is defined on top of this)
+        """Take the blocks of a local state here; on Spark one job, and one row a cell for all matrices."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release what the backend keeps outside this process; its states cannot be used afterwards."""
 
@@ -162,8 +170,21 @@ class Backend(ABC):
 def check_name(name: str) -> str:
     """Refuse a matrix name that could not be a column's."""
     if not _NAME.match(name):
-        raise ShapeMismatchError("a matrix name of letters, digits and underscores", repr(name), "Rename the matrix.")
+        raise MatrixNameError("a matrix name of letters, digits and underscores", repr(name), "Rename the matrix.")
+    if _COLUMNS.match(name):
+        raise MatrixNameError("a matrix name that no column of ours has", repr(name), "Rename the matrix.")
     return name
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    """Refuse names that a DataFrame could not tell apart: it takes no account of upper and lower case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise MatrixNameError(
+                "a name of its own for each matrix", f"{seen[name.lower()]!r} and {name!r}", "Rename one with select()."
+            )
+        seen[name.lower()] = name
 
 
 def bounds(kinds: Iterable[Kind]) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.strip import Strip
+from dyntc_spark.errors import MatrixNameError
 from dyntc_spark.kernels.block import Block, Shape
 
 Result = TypeVar("Result")
@@ -33,6 +34,13 @@ class Kind:
 
     grid: Grid
     ring: Ring
+
+
+class Kinds(dict[str, Kind]):
+    """The matrices that a state holds, by name."""
+
+    def __missing__(self, name: str) -> Kind:
+        raise MatrixNameError(f"one of the matrices {sorted(self)}", repr(name), "Check the name, or join its state.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +181,8 @@ class Operation(ABC, Generic[Result]):
         return None  # type: ignore[return-value]
 
 
-def check_names(operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind]) -> None:
+def check_names(operations: tuple[Operation[Any], ...], kinds: Kinds) -> None:
     """Refuse operations on matrices that a state does not hold."""
     for operation in operations:
         for name in (*operation.reads, *operation.writes):
-            if name not in kinds:
-                raise KeyError(f"the state holds {sorted(kinds)}, not {name!r}")
+            kinds[name]  # refuses a name that is not there

@@ -35,13 +35,14 @@ def superstep(
     operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind], written: tuple[str, ...]
 ) -> Callable[[Columns, Reports], dict[str, list[bytes | None]]]:
     """Make the function that runs ``operations`` over a batch and gives the new payloads of ``written``."""
+    touched = [operation.where for operation in operations]
 
     def run(columns: Columns, reports: Reports) -> dict[str, list[bytes | None]]:
         out: dict[str, list[bytes | None]] = {name: [] for name in written}
         for place, (bi, bj) in enumerate(_coordinates(columns)):
             cell = Cell(bi, bj, kinds, _loader(columns, kinds, place), reports)
             for number, operation in enumerate(operations):
-                if operation.where.holds(bi, bj) and kinds[operation.name].grid.holds(bi, bj):
+                if touched[number].holds(bi, bj) and kinds[operation.name].grid.holds(bi, bj):
                     left = _slice(operation.by_row, bi, columns.get(f"left{number}"), place)
                     right = _slice(operation.by_column, bj, columns.get(f"right{number}"), place)
                     cell.run(number, operation, left, right)
