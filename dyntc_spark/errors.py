@@ -36,6 +36,10 @@ class DuplicateBlockError(DyntcError):
     """Two blocks at one coordinate of one matrix."""
 
 
+class MatrixNameError(DyntcError):
+    """A matrix that a state does not hold, holds already, or cannot hold under that name."""
+
+
 class RingMismatchError(DyntcError):
     """A matrix or block over another ring than the operation is stated for."""
 
@@ -52,6 +56,24 @@ class SingularMatrixError(DyntcError):
     """A matrix that has no inverse modulo the given prime."""
 
 
+class CycleError(DyntcError):
+    """Edges that would close a cycle in a graph that has to stay acyclic."""
+
+    #: The vertices of the cycle, in its direction, each once.
+    cycle: tuple[object, ...] = ()
+
+    @classmethod
+    def of(cls, cycle: Sequence[object]) -> CycleError:
+        """Name a cycle by its vertices; a long one is shortened in the message, not in ``cycle``."""
+        names = [str(vertex) for vertex in cycle]
+        shown = names if len(names) <= 12 else [*names[:8], "…", *names[-3:]]
+        edges = f"the cycle {' → '.join([*shown, names[0]])}"
+        remedy = "Leave one of these edges out, or delete one in the same batch, or choose an engine that takes cycles."
+        error = cls("edges that leave the graph acyclic", edges, remedy)
+        error.cycle = tuple(cycle)
+        return error
+
+
 class DamagedBlockError(DyntcError):
     """A stored payload that is not what was written."""
 
@@ -62,6 +84,46 @@ class SessionError(DyntcError):
 
 class SetupError(DyntcError):
     """Something that the machine lacks (Java, a package) or a setting out of range."""
+
+
+class InputError(DyntcError):
+    """Edges, pairs or changes that cannot be taken as they are."""
+
+
+class MissingColumnError(InputError):
+    """A table that lacks a column, or rows with too few or too many values."""
+
+
+class NullEndpointError(InputError):
+    """An edge or a pair with an end that is null."""
+
+
+class UnknownOperationError(InputError):
+    """A change that is neither an insertion nor a deletion."""
+
+
+class VertexTypeError(InputError):
+    """Vertices whose types disagree, or of a type that cannot name a vertex."""
+
+
+class RedundantChangeError(InputError):
+    """Under ``strict``, an insertion of what is there or a deletion of what is not."""
+
+
+class UnknownVertexError(DyntcError):
+    """A question about a vertex that the graph does not have."""
+
+
+class UnreachableError(DyntcError):
+    """A path asked for between two vertices that no path joins."""
+
+
+class OptionError(DyntcError):
+    """An engine, a backend or an option called by a name that does not exist."""
+
+
+class IdentifierError(DyntcError):
+    """A name that cannot become part of the name of an SQL view."""
 
 
 def _classes() -> dict[str, type[DyntcError]]:

@@ -1,0 +1,68 @@
+"""A batch of changes and its net effect on a set of edges.
+
+The changes of a batch count in their order, but only what they come to in the
+end reaches the engine: an edge that was absent and is present after the last
+change is inserted, one that was present and is absent is deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
+from dyntc_spark.closure.engine import Edges
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class NetEffect:
+    """What a batch comes to."""
+
+    inserted: Edges
+    deleted: Edges
+    #: For each change whether it changed nothing: an insertion of what was there, a deletion of what was not.
+    redundant: Flags
+
+
+def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
+    """Work out what changes, in this order, do to the edges that are ``present``: one sort of the changes.
+
+    Examples
+    --------
+    >>> present = EdgeSet.of(Edges.of([0], [1]))
+    >>> changed = Edges.of([0, 0, 2, 2], [1, 1, 3, 3])
+    >>> net = net_effect(changed, np.array([False, True, True, True]), present)
+    >>> net.inserted.sources, net.deleted.sources, net.redundant
+    (array([2]), array([], dtype=int64), array([False, False, False,  True]))
+    """
+    keys = keys_of(changed)
+    order = np.argsort(keys, kind="stable")  # the changes of one edge side by side, in their order
+    keys, op = keys[order], inserting[order]
+    first = np.ones(len(keys), np.bool_)
+    first[1:] = keys[1:] != keys[:-1]
+    last = np.roll(first, -1)
+    before = present.has(edges_of(keys))
+    state = np.where(first, before, np.roll(op, 1))
+    redundant = np.empty(len(keys), np.bool_)
+    redundant[order] = op == state
+    return NetEffect(edges_of(keys[last & op & ~before]), edges_of(keys[last & ~op & before]), redundant)
+
+
+def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:
+    """Close the gaps among the numbers of new vertices, from ``known`` on; give also which of these are in use.
+
+    An edge that is inserted and deleted in one batch brings no vertex.
+
+    Examples
+    --------
+    >>> only_used(Edges.of([0, 7], [9, 1]), 5)
+    (Edges(sources=array([0, 5]), targets=array([6, 1])), array([2, 4]))
+    """
+    ends = np.concatenate([inserted.sources, inserted.targets])
+    used = np.unique(ends[ends >= known])
+    ends = np.where(ends < known, ends, known + np.searchsorted(used, ends))
+    return Edges(ends[: len(inserted)], ends[len(inserted) :]), used - known

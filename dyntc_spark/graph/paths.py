@@ -1,0 +1,71 @@
+"""Questions that need edges and closure together: a witness path, and the pairs that a batch changed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
+from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.kernels.reach import without
+
+
+def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> list[int] | None:
+    """Give the vertices of a shortest path, or None where there is no path.
+
+    A breadth-first search that an exact closure keeps on course: it follows
+    only edges whose head reaches the target.
+
+    Examples
+    --------
+    >>> edges = EdgeSet.of(Edges.of([0, 1, 0, 2], [1, 2, 3, 4]))
+    >>> closure = Recompute()
+    >>> closure.init(edges.edges, 5)
+    >>> shortest_path(edges, closure, 0, 4), shortest_path(edges, closure, 4, 0)
+    ([0, 1, 2, 4], None)
+    """
+    if closure.exact and not closure.query([source], [target])[0]:
+        return None
+    parents = {source: source}
+    frontier: Ids = np.array([source])
+    while target not in parents:
+        steps = edges.leaving(frontier)
+        heads, firsts = np.unique(steps.targets, return_index=True)
+        if closure.exact:
+            near = closure.query(heads, np.full(len(heads), target))
+            heads, firsts = heads[near], firsts[near]
+        pairs = zip(heads.tolist(), steps.sources[firsts].tolist(), strict=True)
+        new = [(head, tail) for head, tail in pairs if head not in parents]
+        if not new:
+            return None
+        parents.update(new)
+        frontier = np.array([head for head, _ in new])
+    path = [target]
+    while path[-1] != source:
+        path.append(parents[path[-1]])
+    return path[::-1]
+
+
+def changed_pairs(before: EdgeSet, after: EdgeSet, closure: Engine) -> tuple[Edges, Edges]:
+    """Give the pairs that became reachable and those that became unreachable, where ``closure`` is that of ``after``.
+
+    Only rows of vertices that reached the tail of a changed edge before can
+    differ: the first changed edge on a path, new or lost, is reached by edges
+    that were there. Their old rows come from a recomputation.
+
+    Examples
+    --------
+    >>> before, after = EdgeSet.of(Edges.of([0, 1], [1, 2])), EdgeSet.of(Edges.of([0, 2], [1, 0]))
+    >>> closure = Recompute()
+    >>> closure.init(after.edges, 3)
+    >>> gained, lost = changed_pairs(before, after, closure)
+    >>> gained.sources, gained.targets, lost.sources, lost.targets
+    (array([2, 2]), array([0, 1]), array([0, 1]), array([2, 2]))
+    """
+    tails = np.concatenate([before.minus(after).sources, after.minus(before).sources])
+    old = Recompute()
+    old.init(before.edges, closure.vertices)
+    rows = np.unique(old.ancestors(tails).sources)
+    were, are = keys_of(old.descendants(rows)), keys_of(closure.descendants(rows))
+    return edges_of(without(are, were)), edges_of(without(were, are))

@@ -1,0 +1,98 @@
+"""Any sequence of operations on a DynamicClosure, against a set of edges."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from dyntc_spark import DynamicClosure
+from dyntc_spark.graph.paths import shortest_path
+from tests.graph.oracle import Plain
+
+vertices = st.sampled_from("abcdefg")
+edges = st.tuples(vertices, vertices)
+some = st.lists(edges, max_size=6)
+changes = st.lists(st.tuples(st.sampled_from(["insert", "delete"]), vertices, vertices), max_size=8)
+
+
+class Machine(RuleBasedStateMachine):
+    @initialize(start=st.lists(edges, max_size=14))
+    def begin(self, start):
+        self.closure, self.plain = DynamicClosure.from_edges(start), Plain(start)
+        self.before, self.version = self.plain.pairs(), 0
+
+    def both(self, method, argument, batch):
+        self.before, self.version = self.plain.pairs(), self.version + 1
+        method(argument)
+        self.plain.apply(batch)
+
+    @rule(chosen=some)
+    def insert(self, chosen):
+        self.both(self.closure.insert, chosen, [("insert", *edge) for edge in chosen])
+
+    @rule(chosen=some)
+    def delete(self, chosen):
+        self.both(self.closure.delete, chosen, [("delete", *edge) for edge in chosen])
+
+    @rule(data=st.data())
+    def delete_what_is_there(self, data):
+        if self.plain.edges:
+            self.delete([data.draw(st.sampled_from(sorted(self.plain.edges)))])
+
+    @rule(batch=changes)
+    def apply(self, batch):
+        self.both(self.closure.apply, batch, batch)
+
+    @rule(centre=vertices, tails=st.lists(vertices, max_size=3), heads=st.lists(vertices, max_size=3))
+    def insert_at(self, centre, tails, heads):
+        inserted = [(tail, centre) for tail in tails] + [(centre, head) for head in heads]
+        insert = lambda _: self.closure.insert_at(centre, sources=tails, targets=heads)  # noqa: E731
+        self.both(insert, None, [("insert", *edge) for edge in inserted])
+
+    @rule(chosen=st.lists(edges, max_size=12))
+    def reset(self, chosen):
+        self.before, self.version = self.plain.pairs(), self.version + 1
+        self.closure.reset(chosen)
+        self.plain.reset(chosen)
+
+    @invariant()
+    def same_graph_and_same_closure(self):
+        graph, pairs = self.closure._graph, self.plain.pairs()
+        ends = graph.named(graph.edges.edges)
+        assert set(zip(ends.src.to_pylist(), ends.dst.to_pylist(), strict=True)) == self.plain.edges
+        assert set(graph.vertices.names().to_pylist()) == self.plain.vertices
+        assert self.closure.version == self.version
+        assert self.closure.stats()["pairs"] == len(pairs)
+        for v in self.plain.vertices:
+            for w in self.plain.vertices:
+                assert self.closure.reaches(v, w) == (v == w or (v, w) in pairs)
+
+    @invariant()
+    def same_changes(self):
+        columns = (column.to_pylist() for column in self.closure._changes().values())
+        after = self.plain.pairs()
+        assert sorted(zip(*columns, strict=True)) == sorted(
+            [(*pair, "insert", self.version) for pair in after - self.before]
+            + [(*pair, "delete", self.version) for pair in self.before - after]
+        )
+
+    @invariant()
+    def paths_are_paths_and_shortest(self):
+        graph, engine = self.closure._graph, self.closure._engine
+        names = graph.vertices.names().to_pylist()
+        for source in range(min(2, len(names))):
+            distances = self.plain.distances(names[source])
+            for target in range(len(names)):
+                path = shortest_path(graph.edges, engine, source, target)
+                if names[target] not in distances:
+                    assert path is None
+                    continue
+                assert (path[0], path[-1], len(path) - 1) == (source, target, distances[names[target]])
+                assert all((names[v], names[w]) in self.plain.edges for v, w in pairwise(path))
+
+
+TestDynamicClosure = Machine.TestCase
+TestDynamicClosure.settings = settings(max_examples=60, stateful_step_count=12)

@@ -1,0 +1,32 @@
+"""The README's code runs, and its commands are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_code_in_the_readme_runs(spark, capsys):
+    blocks = re.findall(r"(?ms)^```python\n(.*?)^```$", README)
+    assert blocks
+    names = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)  # noqa: S102
+    assert spark.catalog.tableExists("deps_closure")
+    printed = capsys.readouterr().out
+    for line in re.findall(r"(?m)^\s*print\(.*#\s*(.+)$", README):
+        assert line in printed.splitlines()
+
+
+def test_the_readme_begins_with_code_and_has_both_commands():
+    assert README.index("```python") < README.index("\n## ")
+    assert "python3 run.py demo" in README
+    assert "python3 run.py test" in README
+
+
+def test_files_that_the_readme_names_are_there():
+    for path in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / path).exists(), path
