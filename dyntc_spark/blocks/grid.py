@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +31,12 @@ class Axis:
     step: int
 
     def __post_init__(self) -> None:
-        if self.length < 0 or self.step < 1:
+        numbers = isinstance(self.length, int | np.integer) and isinstance(self.step, int | np.integer)
+        if not numbers or self.length < 0 or self.step < 1:
             raise ShapeMismatchError(
                 "a length of at least 0 and blocks of at least 1",
-                f"length {self.length} and blocks of {self.step}",
-                "Give the matrix's own size and a positive block size.",
+                f"length {self.length!r} and blocks of {self.step!r}",
+                "Give the matrix's own size and a positive block size, as integers.",
             )
 
     @property
@@ -48,7 +50,7 @@ class Axis:
 
     def ids(self, ids: npt.ArrayLike, what: str) -> Ids:
         """Give ``ids`` as an array, refused when one of them is not on this side."""
-        array = np.atleast_1d(np.asarray(ids))
+        array = np.atleast_1d(as_array(ids))
         if array.size == 0:
             return np.zeros(0, np.int64)
         if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -137,6 +139,14 @@ class Grid:
 
     def __str__(self) -> str:
         return f"{self.shape[0]} x {self.shape[1]} in blocks of {self.down.step} x {self.across.step}"
+
+
+def as_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Give ``values`` as an array; refuse lists of lists that are not equally long."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ShapeMismatchError("lists that make an array", f"{error}", "Make them equally long.") from error
 
 
 def block_size(length: int, entry_bits: int) -> int:

@@ -6,8 +6,10 @@ keep two hundred copies of its blocks. Three strategies:
 
 ``local_checkpoint``
     Blocks stay in the executors, in memory and then on their disks; the plan is
-    cut. The write and the report to the driver are one job. The blocks of an
-    old state go when the JVM collects the object that stands for it.
+    cut. The write and the report to the driver are one job; on Spark Connect
+    the report is a small job of its own (counted with the write), because the
+    server cuts no plan when it answers a query. The blocks of an old state go
+    when the JVM collects the object that stands for it.
 ``parquet``, ``delta``
     Blocks are written to a managed table of the session's catalog (or of
     ``schema``) and read back. It works where nothing may be cached
@@ -31,6 +33,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.errors import SetupError
+from dyntc_spark.session import ensure_open, is_connect
 
 Materialisation: TypeAlias = Literal["local_checkpoint", "parquet", "delta"]
 #: Runs an action that starts a job, under a description.
@@ -68,7 +71,9 @@ class LocalCheckpoint(Lineage):
         """Mark the plan for a checkpoint and let the report's job fill it."""
 
         def fill() -> tuple[DataFrame, pa.Table]:
-            kept = frame.localCheckpoint(eager=False)  # under adaptive execution, shuffles run here already
+            # Under adaptive execution, shuffles run here already. A query of Spark Connect would fill a lazy
+            # checkpoint and leave its lineage as it is: after some 150 updates the JVM's stack overflows.
+            kept = frame.localCheckpoint(eager=is_connect(frame.sparkSession))
             return kept, _reports(kept).toArrow()
 
         kept, found = run(description, fill)
@@ -106,6 +111,8 @@ class ManagedTable(Lineage):
 
     def close(self) -> None:
         """Drop every table that is left."""
+        if self._tables:
+            ensure_open(self._spark)
         for table in list(self._tables):
             self._drop(table)
 

@@ -7,7 +7,7 @@ executor, and the tests of everything above it. No Spark is needed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, check_name
 from dyntc_spark.blocks.superstep import Cell, Kind, Kinds, Operation, Reports, check_names
-from dyntc_spark.errors import DuplicateBlockError, IndexOutsideError, ShapeMismatchError
+from dyntc_spark.errors import DuplicateBlockError, DyntcError, IndexOutsideError, ShapeMismatchError
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Block
 
@@ -123,6 +123,7 @@ class LocalState(State):
 
     def stored_bytes(self, name: str) -> int:
         """Bytes that the blocks would take as payloads."""
+        self.kinds[name]  # refuses a name that is not there
         return sum(codec.stored_size(block) for block in self.blocks[name].values())
 
 
@@ -154,10 +155,15 @@ class LocalBackend(Backend):
     def from_blocks(self, blocks: Iterable[BlockRow], kind: Kind, name: str) -> LocalState:
         """Take stored blocks, each checked."""
         found: Blocks = {}
+        seen: set[tuple[int, int]] = set()
         for bi, bj, payload in blocks:
-            if (bi, bj) in found:
+            if (bi, bj) in seen:
                 raise duplicate(name, bi, bj)
-            block = kind.ring.decode(payload)
+            seen.add((bi, bj))
+            try:
+                block = kind.ring.decode(payload)
+            except DyntcError as error:
+                raise in_block(error, name, bi, bj) from error
             check_block(name, kind, bi, bj, block)
             if block is not None:
                 found[bi, bj] = block
@@ -166,18 +172,17 @@ class LocalBackend(Backend):
 
 def entry_arrays(entries: EntryArrays, kind: Kind) -> tuple[Any, Any, Any]:
     """Give checked int64 rows and columns and ``values[plane, entry]``."""
-    if len(entries) not in {2, 3}:
+    if not isinstance(entries, Sequence | np.ndarray) or len(entries) not in {2, 3}:
         raise ShapeMismatchError(
-            "(rows, columns) or (rows, columns, values)", f"{len(entries)} arrays", "Pass parallel arrays."
+            "(rows, columns) or (rows, columns, values)",
+            f"{len(entries)} arrays" if isinstance(entries, Sequence | np.ndarray) else f"a {type(entries).__name__}",
+            "Pass parallel arrays; DataFrames need the Spark backend.",
         )
     rows = kind.grid.down.ids(entries[0], "row")
     columns = kind.grid.across.ids(entries[1], "column")
     given = entries[2] if len(entries) == 3 else None
-    counted = np.shape(given)[-1] if given is not None else len(rows)
-    if len(rows) != len(columns) or counted != len(rows):
-        raise ShapeMismatchError(
-            "as many rows as columns and values", f"{len(rows)}, {len(columns)} and {counted}", "Pass parallel arrays."
-        )
+    if len(rows) != len(columns):
+        raise ShapeMismatchError("as many rows as columns", f"{len(rows)} and {len(columns)}", "Pass parallel arrays.")
     return rows, columns, kind.ring.values(given, len(rows))
 
 
@@ -202,9 +207,15 @@ def sorted_entries(parts: list[tuple[Any, Any, Any]], kind: Kind) -> Entries:
     return Entries(rows[order], columns[order], sorted_values if kind.ring.modulus else sorted_values[0])
 
 
+def in_block(error: DyntcError, name: str, bi: int, bj: int) -> DyntcError:
+    """Give an error about a payload that says which block it is."""
+    return type(error)(f"{error.expected} in block ({bi}, {bj}) of {name!r}", error.came, error.remedy)
+
+
 def check_block(name: str, kind: Kind, bi: int, bj: int, block: Block | None) -> None:
     """Refuse a block that lies outside the grid or has another shape than the grid says."""
-    if not kind.grid.holds(bi, bj):
+    numbers = isinstance(bi, int | np.integer) and isinstance(bj, int | np.integer)
+    if not (numbers and kind.grid.holds(bi, bj)):
         raise IndexOutsideError(
             f"blocks of {name!r} inside {kind.grid.blocks[0]} x {kind.grid.blocks[1]} blocks",
             f"block ({bi}, {bj})",

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Axis, Grid, block_size
+from dyntc_spark.blocks.grid import Axis, Grid, as_array, block_size
 from dyntc_spark.blocks.local import LocalBackend, entry_arrays
 from dyntc_spark.blocks.operations import (
     Combine,
@@ -28,7 +28,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, COUNTING, Ring
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation, Result
-from dyntc_spark.errors import ShapeMismatchError
+from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints
 
 _NAME = "matrix"
@@ -139,7 +139,10 @@ class BlockMatrix:
 
         Gives bool for Boolean matrices, int64 counts, or residues ``[plane, q]``.
         """
-        places = np.asarray(pairs).reshape(-1, 2)
+        places = as_array(pairs)
+        if places.size and (places.ndim not in {1, 2} or places.shape[-1] != 2):
+            raise ShapeMismatchError("pairs (row, column)", f"an array of shape {places.shape}", "Pass q x 2 numbers.")
+        places = places.reshape(-1, 2)
         rows = self.grid.down.ids(places[:, 0], "row")
         columns = self.grid.across.ids(places[:, 1], "column")
         return self._read(Lookup(self.name, self.grid, self.ring, rows, columns))
@@ -198,7 +201,7 @@ class BlockMatrix:
         >>> path.power(3).lookup([(0, 3), (0, 2)])
         array([ True, False])
         """
-        if self.shape[0] != self.shape[1] or exponent < 0:
+        if self.shape[0] != self.shape[1] or not isinstance(exponent, int | np.integer) or exponent < 0:
             raise ShapeMismatchError(
                 "a square matrix and an exponent of at least 0",
                 f"{self.shape[0]} x {self.shape[1]} and {exponent}",
@@ -239,10 +242,8 @@ class BlockMatrix:
         array([0, 0, 2, 2])
         """
         upright, lying = self._strip(u, upright=True), self._strip(v, upright=False)
-        if upright.count != lying.count:
-            raise ShapeMismatchError(
-                "as many columns of u as rows of v", f"{upright.count} and {lying.count}", "They share the rank k."
-            )
+        if sign not in {1, -1}:
+            raise EntryValueError("a sign of 1 or -1", f"{sign!r}", "Put a factor into u or v.")
         if sign == -1 and not self.ring.planes:
             COUNTING.require(self.ring)
         return self._write(RankUpdate(self.name, upright, lying, sign))
@@ -280,12 +281,7 @@ class BlockMatrix:
         if not isinstance(lines, Strip):
             return Strip.from_array(lines, axis, self.ring, upright=upright)
         self.ring.require(lines.ring)
-        if lines.axis != axis or lines.upright != upright:
-            raise ShapeMismatchError(
-                f"{'columns' if upright else 'rows'} of length {axis.length} in blocks of {axis.step}",
-                f"{'columns' if lines.upright else 'rows'} of length {lines.axis.length}, blocks of {lines.axis.step}",
-                "Take them from a matrix with the same grid, or pass an array.",
-            )
+        lines.require_along(axis, upright=upright)
         return lines
 
     def _vector_product(self, lines: npt.ArrayLike | Strip, *, upright: bool, counts: bool) -> Strip:
@@ -306,9 +302,7 @@ class BlockMatrix:
         self.ring.require(other.ring)
         self.grid.require_same(other.grid)
         state, mine, theirs = self._beside(other)
-        if state is self.state:
-            state = state.select({self.name: "left"}).join(state.select({other.name: "right"}))
-            mine, theirs = "left", "right"
+        state = state.select({name: name for name in (mine, theirs)})
         after, _ = state.run(Combine(mine, theirs, mine, sign))
         return BlockMatrix(after.select({mine: _NAME}), _NAME)
 
@@ -318,5 +312,11 @@ class BlockMatrix:
 
 
 def _kind(shape: tuple[int, int], ring: Ring, size: int | None) -> Kind:
-    rows, columns = shape
-    return Kind(Grid.square(rows, columns, size or block_size(max(rows, columns), ring.entry_bits)), ring)
+    sides = as_array(shape)
+    if sides.shape != (2,):
+        raise ShapeMismatchError("a shape (rows, columns)", f"{shape!r}", "Give the number of rows and of columns.")
+    rows, columns = sides.tolist()
+    grid = Grid.square(rows, columns, 1 if size is None else size)
+    if size is None:
+        grid = Grid.square(rows, columns, block_size(max(rows, columns), ring.entry_bits))
+    return Kind(grid, ring)

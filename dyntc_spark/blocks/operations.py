@@ -17,7 +17,8 @@ import numpy as np
 from dyntc_spark.blocks.grid import Grid, Ids
 from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Kinds, Operation, Where
+from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.block import Block, Dense, Ints
 
 
@@ -137,6 +138,12 @@ class VectorProduct(Operation[Strip]):
         """An upright strip runs along its columns."""
         return self.strip if self.strip.upright else None
 
+    def check(self, kinds: Kinds) -> None:
+        """The strip runs along the inner index."""
+        super().check(kinds)
+        grid = kinds[self.name].grid
+        self.strip.require_along(grid.across if self.strip.upright else grid.down, upright=self.strip.upright)
+
     def hollow(self) -> VectorProduct:
         """The same product without the lines."""
         return replace(self, strip=self.strip.hollow())
@@ -186,6 +193,16 @@ class RankUpdate(Operation[None]):
     def by_column(self) -> Strip:
         """``V``."""
         return self.v
+
+    def check(self, kinds: Kinds) -> None:
+        """The strips run along the two sides of the matrix and share the rank."""
+        super().check(kinds)
+        self.u.require_along(kinds[self.name].grid.down, upright=True)
+        self.v.require_along(kinds[self.name].grid.across, upright=False)
+        if self.u.count != self.v.count:
+            raise ShapeMismatchError(
+                "as many columns of u as rows of v", f"{self.u.count} and {self.v.count}", "They share the rank k."
+            )
 
     def hollow(self) -> RankUpdate:
         """The same update without the lines."""
@@ -248,13 +265,18 @@ class Combine(Operation[None]):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Both operands."""
-        return (self.name, self.other)
+        """Both operands, and what is there of the result: where both are zero it goes."""
+        return (self.name, self.other, self.into)
 
     @property
     def writes(self) -> tuple[str, ...]:
         """The result."""
         return (self.into,)
+
+    def check(self, kinds: Kinds) -> None:
+        """All three are of one kind."""
+        super().check(kinds)
+        _require_one_kind(kinds, self.name, self.other, self.into)
 
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Combine the two blocks."""
@@ -289,11 +311,22 @@ class CountDifferences(CountEntries):
         """Both matrices."""
         return (self.name, self.other)
 
+    def check(self, kinds: Kinds) -> None:
+        """Both are of one kind."""
+        super().check(kinds)
+        _require_one_kind(kinds, self.name, self.other)
+
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Report 1 where the two blocks differ."""
         del left, right
         same = cell.ring(self.name).equal(cell[self.name], cell[self.other])
         cell.report(0, _number(0 if same else 1))
+
+
+def _require_one_kind(kinds: Kinds, name: str, *others: str) -> None:
+    for other in others:
+        kinds[name].ring.require(kinds[other].ring)
+        kinds[name].grid.require_same(kinds[other].grid)
 
 
 def _number(value: int) -> Block | None:

@@ -66,6 +66,9 @@ class SparkState(State):
     def run(self, *operations: Operation[Any]) -> tuple[State, tuple[Any, ...]]:
         """Run a superstep as one job."""
         check_names(operations, self.kinds)
+        if not operations:
+            return self, ()
+        ensure_open(self._backend.spark)
         what = "superstep " + ", ".join(f"{type(item).__name__} {item.name}" for item in operations)
         written = tuple(name for name in self.kinds if any(name in item.writes for item in operations))
         needed = tuple(name for name in self.kinds if any(name in (*i.reads, *i.writes) for i in operations))
@@ -73,7 +76,11 @@ class SparkState(State):
         shipped, frame, strips = self._with_strips(operations)
         kinds = {name: self.kinds[name] for name in needed}
         if not written:
-            cells = frame.where(touched).select("bi", "bj", *needed, *strips)
+            payloads = [self._where_read(name, operations) for name in needed]
+            # By coordinates first: whether a payload is there is asked, and the payload copied, only in the cells left.
+            width = bounds(self.kinds.values())[1]
+            near = reduce(Column.__or__, (_within(operation.where, width) for operation in operations))
+            cells = frame.where(near).where(touched).select("bi", "bj", *payloads, *strips)
             task = workers.reporting(shipped, kinds)
             answers = self._backend.collect(what, cells.mapInArrow(task, f"reports {workers.REPORT}"))
             return self, workers.read_reports(answers, operations).results()
@@ -88,6 +95,14 @@ class SparkState(State):
         after = new.select("bi", "bj", *columns, F.col("new")["reports"].alias("reports"))
         kept, answers = self._backend.keep(what, after, {})
         return SparkState(self._backend, self.kinds, (kept,)), workers.read_reports(answers, operations).results()
+
+    def _where_read(self, name: str, operations: tuple[Operation[Any], ...]) -> Column:
+        """A matrix's payload where one of the operations that read it has work to do: elsewhere it stays in the JVM."""
+        readers = [operation for operation in operations if name in operation.reads]
+        if len(readers) == len(operations):
+            return F.col(name)
+        wanted = reduce(Column.__or__, (self._touched(operation) for operation in readers))
+        return F.when(wanted, F.col(name)).alias(name)
 
     def _touched(self, operation: Operation[Any]) -> Column:
         """The cells in which an operation has work to do, as a condition that Spark evaluates by itself."""
@@ -127,6 +142,7 @@ class SparkState(State):
         ``p``. Within a part, blocks arrive sorted by the inner index.
         """
         kind = self.product_kind(left, right, counts=counts)
+        ensure_open(self._backend.spark)
         kept = dict(self.kinds) if keep else {}
         carried = tuple(name for name in kept if name != into)
         extent = bounds([kind, *kept.values()])
@@ -136,7 +152,10 @@ class SparkState(State):
         bi, bj = F.col("bi"), F.col("bj")
         lefts = self._source(left).where(F.col(left).isNotNull())
         rights = self._source(right).where(F.col(right).isNotNull())
-        cells = self.frame if keep else self._backend.cells(extent)
+        cells = self._backend.cells(extent)
+        if keep:  # the state has a row for each cell of its matrices; the product may have more
+            covered = any(_covers(each.grid.blocks, kind.grid.blocks) for each in kept.values())
+            cells = self.frame if covered else cells.join(self.frame, ["bi", "bj"], "left")
         rows = [
             lefts.select(place.row_parts(bi), bj.alias("inner"), F.lit(0).alias("side"), "bi", F.lit(0).alias("bj"),
                          F.col(left).alias("payload"), *empty),
@@ -146,7 +165,7 @@ class SparkState(State):
                          *shared, *carried),
         ]  # fmt: skip
         routed = place.route(reduce(DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
-        task = workers.multiplying(kind, self.kinds[left], carried)
+        task = workers.multiplying(kind, self.kinds[left], (left, right), carried)
         product = routed.mapInArrow(task, _cell_schema("payload", *carried))
         kept_product, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
         return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (kept_product,))
@@ -154,7 +173,7 @@ class SparkState(State):
     def transpose(self, name: str) -> State:
         """Transpose each block and swap its coordinates: no shuffle."""
         kind = self.kinds[name]
-        task = workers.transposing(kind)
+        task = workers.transposing(kind, name)
         turned = self._blocks(name).mapInArrow(task, _cell_schema("payload"))
         kept, _ = self._backend.keep(f"transpose {name}", turned, {"payload": name})
         return SparkState(self._backend, {name: Kind(kind.grid.transposed, kind.ring)}, (kept,))
@@ -171,6 +190,7 @@ class SparkState(State):
     def select(self, names: Mapping[str, str]) -> State:
         """Keep some matrices, under new names."""
         kinds = self.selected_kinds(names)
+        ensure_open(self._backend.spark)
         parts = []
         for kept in self.kept:
             inside = [F.col(old).alias(new) for old, new in names.items() if old in kept.frame.columns]
@@ -199,6 +219,7 @@ class SparkState(State):
 
     def validate(self) -> None:
         """Bring the blocks of each coordinate together and read them all."""
+        ensure_open(self._backend.spark)
         place = Placement.choose(self._backend.parallelism, bounds(self.kinds.values()))
         cells = place.route(self.frame.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
         task = workers.checking(self.kinds)
@@ -212,6 +233,7 @@ class SparkState(State):
 
     def to_local(self) -> LocalState:
         """Bring all blocks into this process: one job."""
+        ensure_open(self._backend.spark)
         local = LocalBackend()
         table = self._backend.collect("to this process", self.frame)
         places = list(zip(table.column("bi").to_pylist(), table.column("bj").to_pylist(), strict=True))
@@ -232,6 +254,7 @@ class SparkState(State):
     def _blocks(self, name: str) -> DataFrame:
         """The blocks of one matrix, inside its own grid."""
         rows, columns = self.kinds[name].grid.blocks
+        ensure_open(self._backend.spark)
         inside = (F.col("bi") < rows) & (F.col("bj") < columns)
         return self._source(name).where(inside).select("bi", "bj", F.col(name).alias("payload"))
 
@@ -276,6 +299,7 @@ class SparkBackend(Backend):
         """Make a matrix of a DataFrame ``row, column[, value]`` or of arrays: one job."""
         if not isinstance(entries, DataFrame):
             return self.from_local(LocalBackend().from_entries(entries, kind, name))
+        ensure_open(self.spark)
         frame = _checked_columns(entries, kind)
         down, across = kind.grid.down, kind.grid.across
         inside = F.col("row").between(0, down.length - 1) & F.col("column").between(0, across.length - 1)
@@ -290,6 +314,7 @@ class SparkBackend(Backend):
         """Make a matrix of a DataFrame (or rows) ``bi, bj, payload``, each block checked: one job."""
         if not isinstance(blocks, DataFrame):
             return self.from_local(LocalBackend().from_blocks(blocks, kind, name))
+        ensure_open(self.spark)
         wanted = {"bi": "int", "bj": "int", "payload": "binary"}
         found = {column: type_ for column, type_ in blocks.dtypes if column in wanted}
         if found != wanted:
@@ -300,6 +325,7 @@ class SparkBackend(Backend):
 
     def from_local(self, state: LocalState) -> SparkState:
         """Take the blocks of a local state to Spark: one job."""
+        ensure_open(self.spark)
         rows, columns = bounds(state.kinds.values())
         places = [(bi, bj) for bi in range(rows) for bj in range(columns)]
         data: dict[str, Any] = {
@@ -393,17 +419,27 @@ def _arrow_columns(
     return frame.withColumn("new", make(update, schema)(*arguments))
 
 
+def _covers(blocks: tuple[int, int], others: tuple[int, int]) -> bool:
+    return blocks[0] >= others[0] and blocks[1] >= others[1]
+
+
 def _within(where: Where, block_columns: int) -> Column:
     """The condition that a cell is among those of ``where``."""
     condition = F.lit(True)
     if where.rows is not None:
-        condition &= F.col("bi").isin(sorted(where.rows))
+        condition &= _among("bi", where.rows)
     if where.columns is not None:
-        condition &= F.col("bj").isin(sorted(where.columns))
+        condition &= _among("bj", where.columns)
     if where.cells is not None:
-        numbers = sorted(bi * block_columns + bj for bi, bj in where.cells)
-        condition &= (F.col("bi").cast("bigint") * block_columns + F.col("bj")).isin(numbers)
+        numbers = (bi * block_columns + bj for bi, bj in where.cells)
+        condition &= _among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers)
     return condition
+
+
+def _among(expression: str, numbers: Iterable[int]) -> Column:
+    """The condition that an expression is one of ``numbers``, as one text: ``isin`` calls the JVM for each number."""
+    listed = ", ".join(map(str, sorted(numbers)))
+    return F.expr(f"{expression} IN ({listed})") if listed else F.lit(False)
 
 
 def _cell_schema(*names: str) -> str:
@@ -417,6 +453,8 @@ def _checked_columns(entries: DataFrame, kind: Kind) -> DataFrame:
     missing = [name for name in ("row", "column") if name not in types]
     if missing:
         raise EntryValueError("columns 'row' and 'column'", f"{list(types)}", f"Rename a column to {missing[0]!r}.")
+    if "values" in types and "value" not in types:
+        raise EntryValueError("one column 'value'", "a column 'values'", "Name the residues of one prime 'value'.")
     integers = _INTEGERS | ({"boolean"} if not kind.ring.planes else set())
     for name, allowed in (("row", _INTEGERS), ("column", _INTEGERS), ("value", integers)):
         if name in types and types[name] not in allowed:

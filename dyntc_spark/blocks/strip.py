@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Axis
+from dyntc_spark.blocks.grid import Axis, as_array
 from dyntc_spark.blocks.rings import Coordinates, Ring
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels import codec
@@ -44,11 +44,10 @@ class Strip:
         ``length x count`` when upright; a single line may be one-dimensional,
         and residues may have a leading axis, one layer a prime.
         """
-        array = np.asarray(lines)
+        array = as_array(lines)
         if array.ndim == 1:
             array = array[:, None] if upright else array[None, :]
-        length = array.shape[-2] if upright else array.shape[-1]
-        if array.ndim not in {2, 3} or length != axis.length:
+        if array.ndim not in {2, 3} or array.shape[-2 if upright else -1] != axis.length:
             raise ShapeMismatchError(
                 f"lines of length {axis.length}",
                 f"an array of shape {np.shape(lines)}",
@@ -56,9 +55,7 @@ class Strip:
             )
         flat = array if array.ndim == 2 else array.any(axis=0)
         rows, columns = np.nonzero(flat)
-        values = array[..., rows, columns]
-        given = None if array.dtype == bool else values
-        entries = rows, columns, ring.values(given, len(rows))
+        entries = rows, columns, ring.values(array[..., rows, columns], len(rows))
         return cls.from_coordinates(entries, axis, array.shape[-1] if upright else array.shape[-2], ring, upright)
 
     @classmethod
@@ -99,6 +96,15 @@ class Strip:
         layers = np.zeros((self.ring.planes, *shape), np.int64)
         layers[:, rows, columns] = values
         return layers if self.ring.modulus else layers[0]
+
+    def require_along(self, axis: Axis, *, upright: bool) -> None:
+        """Refuse a strip that does not run along ``axis`` in that direction."""
+        if self.axis != axis or self.upright != upright:
+            raise ShapeMismatchError(
+                f"{'columns' if upright else 'rows'} of length {axis.length} in blocks of {axis.step}",
+                f"{'columns' if self.upright else 'rows'} of length {self.axis.length}, blocks of {self.axis.step}",
+                "Take them from a matrix with the same grid, or pass an array.",
+            )
 
     def hollow(self) -> Strip:
         """The same strip without its slices: it only knows where it is not zero."""

@@ -167,6 +167,11 @@ class Operation(ABC, Generic[Result]):
         """Ring over which reports are added up."""
         return COUNTING
 
+    def check(self, kinds: Kinds) -> None:
+        """Refuse matrices and strips that do not fit together, before any job."""
+        for name in (*self.reads, *self.writes):
+            kinds[name]  # refuses a name that is not there
+
     def hollow(self) -> Operation[Result]:
         """The same operation with hollow strips, for when the slices travel by a join of their own."""
         return self
@@ -182,7 +187,6 @@ class Operation(ABC, Generic[Result]):
 
 
 def check_names(operations: tuple[Operation[Any], ...], kinds: Kinds) -> None:
-    """Refuse operations on matrices that a state does not hold."""
+    """Refuse operations on matrices that a state does not hold, or that do not fit."""
     for operation in operations:
-        for name in (*operation.reads, *operation.writes):
-            kinds[name]  # refuses a name that is not there
+        operation.check(kinds)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from dyntc_spark.blocks.local import check_block, duplicate
+from dyntc_spark.blocks.local import check_block, duplicate, in_block
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Cell, Kind, Load, Operation, Reports
 from dyntc_spark.errors import DyntcError, EntryValueError, IndexOutsideError, from_parts
@@ -114,7 +114,7 @@ def in_batches(
     return run
 
 
-def transposing(kind: Kind) -> Callable[[Batches], Batches]:
+def transposing(kind: Kind, name: str) -> Callable[[Batches], Batches]:
     """Make the task that transposes blocks."""
 
     def task(batches: Batches) -> Batches:
@@ -122,8 +122,8 @@ def transposing(kind: Kind) -> Callable[[Batches], Batches]:
             for batch in batches:
                 columns = _columns(batch)
                 done = [
-                    (bj, bi, kind.ring.encode(kind.ring.transpose(kind.ring.decode(payload))))
-                    for (bi, bj), payload in zip(_coordinates(columns), _payloads(columns["payload"]), strict=True)
+                    (bj, bi, kind.ring.encode(kind.ring.transpose(_decoded(columns, "payload", kind, place, name))))
+                    for place, (bi, bj) in enumerate(_coordinates(columns))
                 ]
                 yield _cells(done)
         except DyntcError as error:
@@ -132,7 +132,9 @@ def transposing(kind: Kind) -> Callable[[Batches], Batches]:
     return task
 
 
-def multiplying(kind: Kind, factors: Kind, carried: tuple[str, ...]) -> Callable[[Batches], Batches]:
+def multiplying(
+    kind: Kind, factors: Kind, names: tuple[str, str], carried: tuple[str, ...]
+) -> Callable[[Batches], Batches]:
     """Make the task of a product: the factors' blocks by inner index, then the cells of the output.
 
     Rows come sorted by ``part`` and ``inner``; ``side`` is 0 for a left block at
@@ -155,7 +157,8 @@ def multiplying(kind: Kind, factors: Kind, carried: tuple[str, ...]) -> Callable
                         done.append((bi, bj, product.take(bi, bj)))
                         places.append(place)
                     else:
-                        product.hold(side, bj if side else bi, factors.ring.decode(_payload(columns["payload"], place)))
+                        line, at = (bj, (inner, bj)) if side else (bi, (bi, inner))
+                        product.hold(side, line, _decode(columns["payload"], factors, place, names[side], *at))
                 if done:
                     yield _cells(done, {name: columns[name].take(pa.array(places)) for name in carried})
         except DyntcError as error:
@@ -246,7 +249,7 @@ def placing(kind: Kind, name: str) -> Callable[[Batches], Batches]:
                     if seed:
                         cells.setdefault(at, None)
                         continue
-                    check_block(name, kind, *at, kind.ring.decode(_payload(columns["payload"], place)))
+                    check_block(name, kind, *at, _decoded(columns, "payload", kind, place, name))
                     if at in filled:
                         raise duplicate(name, *at)
                     filled.add(at)
@@ -332,7 +335,20 @@ def _payloads(column: pa.Array) -> Iterator[Any]:
 
 
 def _loader(columns: Columns, kinds: Mapping[str, Kind], place: int) -> Load:
-    return lambda name: kinds[name].ring.decode(_payload(columns[name], place))
+    return lambda name: _decoded(columns, name, kinds[name], place, name)
+
+
+def _decoded(columns: Columns, column: str, kind: Kind, place: int, name: str) -> Block | None:
+    at = columns["bi"][place].as_py(), columns["bj"][place].as_py()
+    return _decode(columns[column], kind, place, name, *at)
+
+
+def _decode(payloads: pa.Array, kind: Kind, place: int, name: str, bi: int, bj: int) -> Block | None:
+    """Give a block; an error says which one it is."""
+    try:
+        return kind.ring.decode(_payload(payloads, place))
+    except DyntcError as error:
+        raise in_block(error, name, bi, bj) from error
 
 
 def _slice(strip: Strip | None, block: int, column: pa.Array | None, place: int) -> Block | None:

@@ -133,11 +133,13 @@ class BitAccumulator(Accumulator):
             self._words |= _words(block)
 
     def _add_dense_product(self, a: Block, b: Block, sign: Literal[1, -1]) -> None:
-        del sign
+        words = self._words if sign == 1 else bits.zeros(*self.shape)
         if isinstance(a, Sparse):
-            bits.union_rows(self._words, a.rows, a.columns, _words(b))
+            bits.union_rows(words, a.rows, a.columns, _words(b))
         else:
-            bits.union_product(self._words, _words(a), _words(b))
+            bits.union_product(words, _words(a), _words(b))
+        if sign == -1:
+            self._words &= ~words
 
     def _dense_block(self) -> Block:
         return Bits(self.shape, self._words)
@@ -170,7 +172,7 @@ class CountAccumulator(Accumulator):
 
     def _add_dense(self, block: Block, sign: Literal[1, -1]) -> None:
         if isinstance(block, Sparse):
-            self._raise_bound(_largest(block.values))
+            self._make_room(self._sum[block.rows, block.columns], block.values[0], sign)
             self._sum[block.rows, block.columns] += sign * block.values[0].astype(np.int64)
         else:
             self._add_array(_values(block)[0], sign)
@@ -182,22 +184,24 @@ class CountAccumulator(Accumulator):
             self._add_array(counts.integer_product(_values(a)[0], _values(b)[0]), sign)
 
     def _add_array(self, values: Ints, sign: Literal[1, -1]) -> None:
-        self._raise_bound(_largest(values))
+        self._make_room(self._sum, values, sign)
         if sign == 1:
             self._sum += values
         else:
             self._sum -= values
 
-    def _raise_bound(self, by: int) -> None:
+    def _make_room(self, there: Ints, values: Ints, sign: Literal[1, -1]) -> None:
+        """Refuse a sum that does not fit: by a bound first, entry by entry only where the bound is too coarse."""
+        by = _largest(values)
         if self._bound + by > sparse.LARGEST_COUNT:
             self._bound = _largest(self._sum)
-        if self._bound + by > sparse.LARGEST_COUNT:
+        if self._bound + by > sparse.LARGEST_COUNT and _overflows(there, sign * values.astype(np.int64)):
             raise OverflowingCountError(
                 f"counts up to {sparse.LARGEST_COUNT}",
-                f"a sum that may reach {self._bound + by}",
+                f"a sum that passes it, of {self._bound} at most and {by} at most",
                 "Count modulo primes instead: the ring Modular(primes).",
             )
-        self._bound += by
+        self._bound = min(self._bound + by, sparse.LARGEST_COUNT)
 
     def _dense_block(self) -> Block:
         return Dense(self._sum.astype(counts.smallest_dtype(_largest(self._sum)))[None])
@@ -214,7 +218,8 @@ class ResidueAccumulator(Accumulator):
     def subtract(self, block: Block) -> None:
         """Subtract a block of residues."""
         if isinstance(block, Sparse) and not self._is_dense:
-            self._collect(Sparse(block.shape, block.rows, block.columns, -block.values.astype(np.int64)))
+            negated = -block.values.astype(np.int64) % np.array(self.modulus)[:, None]
+            self._collect(Sparse(block.shape, block.rows, block.columns, negated.astype(np.int32)))
         else:
             self._become_dense()
             self._add_dense(block, -1)
@@ -269,3 +274,10 @@ def _values(block: Block) -> Ints:
 
 def _largest(values: Ints) -> int:
     return max(int(values.max()), -int(values.min())) if values.size else 0
+
+
+def _overflows(a: Ints, b: Ints) -> bool:
+    """Whether an entry of ``a + b`` passes the largest count, for int64 arrays that do not."""
+    total = a + b
+    wrapped = ((a < 0) == (b < 0)) & ((total < 0) != (a < 0))
+    return bool(np.any(wrapped | (total < -sparse.LARGEST_COUNT)))
