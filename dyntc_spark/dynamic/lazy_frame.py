@@ -1,0 +1,105 @@
+"""Lookup of a whole DataFrame of pairs in a lazy matrix on Spark, without a detour over the driver.
+
+The pairs travel to the stripes that hold their rows, in one shuffle; the buffers
+travel inside the stage, and each task adds the inner products of its own pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.blocks.spark import SparkState
+from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
+from dyntc_spark.dynamic.lazy_rebuild import BY_ROW
+from dyntc_spark.errors import EntryValueError, SessionError
+from dyntc_spark.kernels.block import Ints
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+
+INTEGERS = {"tinyint", "smallint", "int", "bigint"}
+SCHEMA = "row bigint, column bigint, values array<bigint>"
+
+
+def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
+    """Give ``row``, ``column`` and ``values`` (one an integer plane) of M at each pair; starts no job by itself.
+
+    Parameters
+    ----------
+    matrix
+        A lazy matrix whose blocks live on the session of ``pairs``.
+    pairs
+        Integer columns ``row`` and ``column``. Pairs come back as often as they are asked; a pair outside the
+        matrix, or with a null, fails the job that asks for it.
+    """
+    state = matrix.state
+    if not isinstance(state, SparkState):
+        raise SessionError("a matrix that lives on Spark", "one in this process", "Use lookup(pairs) with arrays.")
+    types = dict(pairs.dtypes)
+    for name in ("row", "column"):
+        if types.get(name) not in INTEGERS:
+            raise EntryValueError(f"an integer column {name!r}", f"{types.get(name)}", "Rename or cast the columns.")
+    kind = matrix.kinds[BY_ROW]
+    row, column, nothing = (F.col("row").cast("bigint"), F.col("column").cast("bigint"), F.lit(None).cast("bigint"))
+    stripe = F.floor(row / kind.grid.down.step).cast("bigint").alias("stripe")
+    asked = pairs.select(stripe, row.alias("row"), column.alias("column"), F.lit(None).cast("binary").alias("payload"))
+    blocks = F.col(BY_ROW).alias("payload")
+    held = state.frame.where(F.col(BY_ROW).isNotNull()).select(
+        F.col("bi").cast("bigint").alias("stripe"), nothing.alias("row"), nothing.alias("column"), blocks
+    )
+    together = held.unionByName(asked).repartition(state.backend.parallelism, "stripe")
+    ordered = together.sortWithinPartitions("stripe", F.col("payload").isNull())  # a stripe's block comes first
+    answers: DataFrame = ordered.mapInArrow(_answering(kind, matrix.pending), SCHEMA)
+    return answers
+
+
+def _answering(kind: Kind, pending: tuple[Buffers, ...]) -> Callable[[Batches], Batches]:
+    """Make the task: blocks and pairs in, sorted by stripe; answers out."""
+
+    def task(batches: Batches) -> Batches:
+        at, block = -1, None
+        for batch in batches:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            if columns["stripe"].null_count:
+                raise EntryValueError("no nulls in column 'row'", "a null", "Drop or fill such rows first.")
+            stripes = columns["stripe"].to_numpy()
+            for start, stop in _runs(stripes, columns["payload"].is_valid().to_numpy(zero_copy_only=False)):
+                if at != stripes[start]:
+                    at, block = int(stripes[start]), None
+                if columns["payload"][start].is_valid:
+                    block = kind.ring.decode(columns["payload"][start].as_buffer())
+                    continue
+                places = [columns[name].slice(start, stop - start).to_numpy() for name in ("row", "column")]
+                yield _answers(places[0], places[1], _entries(kind, block, pending, places[0], places[1]))
+
+    return task
+
+
+def _runs(stripes: Ints, blocks: Ints) -> Iterator[tuple[int, int]]:
+    """Give each block by itself, and the pairs of each stripe together."""
+    changes = (np.diff(stripes) != 0) | blocks[1:] | blocks[:-1]
+    ends = np.flatnonzero(changes) + 1
+    yield from zip([0, *ends.tolist()], [*ends.tolist(), len(stripes)], strict=True) if len(stripes) else ()
+
+
+def _entries(kind: Kind, block: Any, pending: tuple[Buffers, ...], rows: Ints, columns: Ints) -> Ints:  # noqa: ANN401
+    grid = kind.grid
+    rows, columns = grid.down.ids(rows, "row"), grid.across.ids(columns, "column")
+    found = kind.ring.get(block, rows % grid.down.step, columns).astype(np.int64)
+    for buffers in pending:
+        found += buffers.entries(rows, columns)
+    return found if kind.ring.modulus is None else np.asarray(found % np.array(kind.ring.modulus)[:, None])
+
+
+def _answers(rows: Ints, columns: Ints, values: Ints) -> pa.RecordBatch:
+    flat = pa.array(np.ascontiguousarray(values.T).reshape(-1))
+    ends = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * len(values))
+    arrays = [pa.array(rows), pa.array(columns), pa.ListArray.from_arrays(ends, flat)]
+    return pa.RecordBatch.from_arrays(arrays, names=["row", "column", "values"])

@@ -1,0 +1,364 @@
+"""``LazyMatrix``: section 4.2, an integer matrix under updates ``M ← M + J·I`` that are logged and applied late.
+
+The invariant of the paper, at any time::
+
+    M = Lazy + Buf_J⟨t⟩ · Buf_I⟨t⟩
+
+*Lazy* lives in blocks, in this process or on Spark; the buffers are sparse lines
+at the driver. ``Update`` appends; it starts no job unless the buffers are full.
+Reading rows, columns or entries is one job on *Lazy*, whatever their number, and
+the driver adds what the buffers hold.
+
+When ``t`` would pass ``n^ε``, or the buffers a budget of bytes, *Lazy* is rebuilt
+first: one superstep that multiplies in the stripes which *Buf_J* (*Buf_I*)
+touches. The printed ``Update`` drops the pair (J, I) that arrives at full
+buffers (errata 9); here the buffers are folded and the pair is then stored.
+
+The worst-case variant of the paper's proof ("two copies of the data structures:
+one is used for queries and the other is updated by performing matrix
+multiplication in the background") freezes full buffers and folds them into a
+second copy, a share at each of the following updates; meanwhile reads add what
+both pairs of buffers hold.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dyntc_spark.blocks.grid import Axis, Grid
+from dyntc_spark.blocks.local import LocalBackend, LocalState, entry_arrays
+from dyntc_spark.blocks.rings import COUNTING, Ring
+from dyntc_spark.blocks.state import Backend, Entries, EntryArrays, State
+from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic.lazy_operations import ReadEntries, ReadLines
+from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW, Rebuild
+from dyntc_spark.errors import EntryValueError, RingMismatchError, ShapeMismatchError
+from dyntc_spark.kernels import sparse
+from dyntc_spark.kernels.block import Ints, Sparse
+
+THEORY = 0.575  #: the ε that balances update and rebuild with the best known rectangular product
+BUDGET = 32 * 2**20  #: bytes of the buffers; they travel to every task of a rebuild
+LOCAL_STRIPES, SPARK_HEIGHT = 256, 64
+
+
+class LazyMatrix:
+    """A matrix of integers, or of residues modulo primes, under updates of small rank.
+
+    Cost of an update of rank one: the entries of ``J`` and ``I``, and amortised
+    (with ``worst_case``: each time) a share of the rebuild. Cost of reading a line:
+    its entries, and those of the buffered lines that it meets.
+
+    Parameters
+    ----------
+    shape
+        Number of rows and columns.
+    ring
+        ``COUNTING`` (exact; an overflow is an error) or ``Modular(primes)``.
+    backend
+        Where *Lazy* lives; by default in this process.
+    epsilon
+        The buffers hold ``n^ε`` updates. By default 0.575, the theory's value, until a rebuild has been timed; from
+        then on the value for which reading through the buffers costs as much as rebuilding.
+    budget
+        Bytes that the buffers may hold, whatever ``ε``.
+    worst_case
+        Spread each rebuild over the updates that follow it.
+    height
+        Rows of a stripe; by default a 256th of the matrix in process, 64 rows on Spark.
+
+    Examples
+    --------
+    >>> m = LazyMatrix((3, 3))
+    >>> m.init(([0, 1, 2], [0, 1, 2]))
+    >>> m.update([1, 2, 0], [0, 0, 5])
+    >>> m.lookup([(1, 2), (1, 1), (2, 0)])
+    array([10,  1,  0])
+    >>> m.rows([0, 1])
+    array([[ 1,  0,  5],
+           [ 0,  1, 10]])
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        ring: Ring = COUNTING,
+        *,
+        backend: Backend | None = None,
+        epsilon: float | None = None,
+        budget: int = BUDGET,
+        worst_case: bool = False,
+        height: int | None = None,
+    ) -> None:
+        if not ring.planes:
+            raise RingMismatchError("a ring of integers", f"{ring}", "Use COUNTING or Modular(primes).")
+        if epsilon is not None and not 0 <= epsilon <= 1:
+            raise EntryValueError(
+                "an epsilon from 0 to 1",
+                f"{epsilon}",
+                "The buffers hold n^epsilon updates; 0.575 is the theory's value.",
+            )
+        self.shape = shape
+        self.ring = ring
+        self.backend = backend or LocalBackend()
+        self.worst_case = worst_case
+        self._epsilon = epsilon
+        self._budget = budget
+        step = height or self._default_height()
+        self._kinds = {
+            BY_ROW: Kind(Grid(Axis(shape[0], step), Axis(shape[1], max(1, shape[1]))), ring),
+            BY_COLUMN: Kind(Grid(Axis(shape[1], step), Axis(shape[0], max(1, shape[0]))), ring),
+        }
+        self._state: State | None = None
+        self._buffers = Buffers(shape, ring)
+        self._rebuild: Rebuild | None = None
+        self._costs = Costs()
+
+    # --- Init --------------------------------------------------------------------------------
+
+    def init(self, entries: EntryArrays = ((), ())) -> None:
+        """Start again with these entries, ``(rows, columns)`` or ``(rows, columns, values)``; on Spark one job."""
+        rows, columns, values = entry_arrays(entries, self._kinds[BY_ROW])
+        local = LocalBackend()
+        state = local.from_entries((rows, columns, values), self._kinds[BY_ROW], BY_ROW).join(
+            local.from_entries((columns, rows, values), self._kinds[BY_COLUMN], BY_COLUMN)
+        )
+        self._start(self.backend.from_local(state))
+
+    def fill(self, *operations: Operation[Any]) -> None:
+        """Start again with what ``operations`` write into ``by_row`` and ``by_column``: on Spark two jobs."""
+        self._start(self._zero().run(*operations)[0])
+
+    def _start(self, state: State) -> None:
+        self._state, self._rebuild = state, None
+        self._buffers = Buffers(self.shape, self.ring)
+
+    # --- Update ------------------------------------------------------------------------------
+
+    def update(self, columns: npt.ArrayLike | Sparse, rows: npt.ArrayLike | Sparse) -> None:
+        """The paper's ``Update(J, I)``, of any rank: ``M ← M + J·I``.
+
+        Parameters
+        ----------
+        columns
+            ``J``: ``n x k`` or one column; or the columns as a stack of ``k`` sparse lines.
+        rows
+            ``I``: ``k x n`` or one row; or a stack of ``k`` sparse lines.
+        """
+        j, i = self._stack(columns, 0), self._stack(rows, 1)
+        if j.shape[0] != i.shape[0]:
+            came = f"{j.shape[0]} and {i.shape[0]}"
+            raise ShapeMismatchError("as many columns J as rows I", came, "They share the rank k.")
+        self._costs.work = 0
+        if self._buffers.rank and self._fill_with(j, i) > 1:
+            self._make_room()
+        self._advance(self._fill_with(j, i))  # whatever can fail has happened before anything is stored
+        self._buffers.append(j, i)
+
+    def rebuild(self) -> None:
+        """Fold the buffers into *Lazy* now: on Spark one job."""
+        self._advance(1)
+        if self._buffers.rank:
+            self._freeze()
+            self._advance(1)
+
+    def _make_room(self) -> None:
+        """Empty the buffers: at once, or (worst case) by freezing them for a rebuild over the next updates."""
+        self._advance(1)
+        self._freeze()
+        if not self.worst_case:
+            self._advance(1)
+
+    def _freeze(self) -> None:
+        self._rebuild = Rebuild(self.state, self._buffers)
+        self._buffers = Buffers(self.shape, self.ring)
+
+    def _advance(self, share: float) -> None:
+        if self._rebuild is None:
+            return
+        frozen, started = self._rebuild, time.perf_counter()
+        try:
+            self._costs.work += frozen.advance(share)
+        except BaseException:
+            if not self.worst_case:  # as before: what was frozen is active again
+                self._rebuild, self._buffers = None, frozen.buffers
+            raise
+        self._costs.rebuilding += time.perf_counter() - started
+        if frozen.done:
+            self._state, self._rebuild = frozen.state, None
+            self._costs.close_period()
+
+    # --- Lookup ------------------------------------------------------------------------------
+
+    def gather(self, rows: npt.ArrayLike = (), columns: npt.ArrayLike = ()) -> tuple[Sparse, Sparse]:
+        """Rows and columns of M as two stacks of sparse lines: one job for both."""
+        down = self._kinds[BY_ROW].grid.down.ids(rows, "row")
+        across = self._kinds[BY_COLUMN].grid.down.ids(columns, "column")
+        operations = [
+            ReadLines(name, self._kinds[name].grid, self.ring, ids)
+            for name, ids in ((BY_ROW, down), (BY_COLUMN, across))
+        ]
+        lazy_rows, lazy_columns = self.state.run(*operations)[1]
+        started, rank = time.perf_counter(), 0
+        for buffers in self._pending():
+            lazy_rows = buffers.add_rows(lazy_rows, down)
+            lazy_columns = buffers.add_columns(lazy_columns, across)
+            rank += buffers.rank
+        self._costs.note_reading(time.perf_counter() - started, rank)
+        return lazy_rows, lazy_columns
+
+    def rows(self, ids: npt.ArrayLike) -> Ints:
+        """The rows ``ids`` as ``counts[k, column]`` or ``residues[plane, k, column]``: one job."""
+        return self._array(self.gather(rows=ids)[0])
+
+    def columns(self, ids: npt.ArrayLike) -> Ints:
+        """The columns ``ids`` as ``counts[row, k]`` or ``residues[plane, row, k]``: one job."""
+        return np.asarray(self._array(self.gather(columns=ids)[1]).swapaxes(-1, -2))
+
+    def lookup(self, pairs: npt.ArrayLike) -> Ints:
+        """The paper's ``Lookup`` at ``pairs[q] = (x, y)``: counts ``[q]`` or residues ``[plane, q]``; one job."""
+        places = np.asarray(pairs)
+        if places.size and (places.ndim > 2 or places.shape[-1] != 2):
+            raise ShapeMismatchError("pairs (row, column)", f"an array of shape {places.shape}", "Pass q x 2 numbers.")
+        places = places.reshape(-1, 2)
+        grid = self._kinds[BY_ROW].grid
+        rows, columns = grid.down.ids(places[:, 0], "row"), grid.across.ids(places[:, 1], "column")
+        (found,) = self.state.run(ReadEntries(BY_ROW, grid, self.ring, rows, columns))[1]
+        for buffers in self._pending():
+            found = found + buffers.entries(rows, columns)
+        if self.ring.modulus is None:
+            return np.asarray(found[0])
+        return np.asarray(found % np.array(self.ring.modulus)[:, None])
+
+    def entries(self) -> Entries:
+        """All entries that are not zero, at the driver, sorted: one job."""
+        lines = self.gather(rows=np.arange(self.shape[0]))[0]
+        values = lines.values.astype(np.int64)
+        shown = values if self.ring.modulus else values[0]
+        return Entries(lines.rows.astype(np.int64), lines.columns.astype(np.int64), shown)
+
+    # --- looking -----------------------------------------------------------------------------
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Grid and ring of ``by_row`` and of ``by_column``."""
+        return self._kinds
+
+    @property
+    def state(self) -> State:
+        """The blocks of *Lazy*: ``by_row`` and, transposed, ``by_column``; they start at zero."""
+        if self._state is None:
+            self._state = self._zero()
+        return self._state
+
+    @property
+    def rank(self) -> int:
+        """Updates that *Lazy* lacks: ``t``, and in the worst-case variant those being folded."""
+        return sum(buffers.rank for buffers in self._pending())
+
+    @property
+    def capacity(self) -> int:
+        """``n^ε``: the rank at which the buffers are full, at least 1."""
+        n = max(2, *self.shape)
+        if self._epsilon is not None:
+            return max(1, int(n**self._epsilon))
+        return self._costs.balance(n) or int(n**THEORY)
+
+    @property
+    def pending(self) -> tuple[Buffers, ...]:
+        """The buffers that reads have to add: the active ones and those being folded."""
+        return tuple(self._pending())
+
+    def stats(self) -> Mapping[str, Any]:
+        """What the matrix can say about its size and its work."""
+        return {
+            "rank": self.rank,
+            "capacity": self.capacity,
+            "epsilon": math.log(self.capacity) / math.log(max(2, *self.shape)),
+            "buffer_bytes": sum(buffers.stored_bytes for buffers in self._pending()),
+            "rebuilds": self._costs.rebuilds,
+            "rebuilding": self._rebuild is not None,
+            "products_last_update": self._costs.work,
+        }
+
+    # --- helpers -----------------------------------------------------------------------------
+
+    def _zero(self) -> State:
+        return self.backend.from_local(LocalState(LocalBackend(), self._kinds, {BY_ROW: {}, BY_COLUMN: {}}))
+
+    def _pending(self) -> list[Buffers]:
+        frozen = [self._rebuild.buffers] if self._rebuild is not None else []
+        return [buffers for buffers in (*frozen, self._buffers) if buffers.rank]
+
+    def _fill_with(self, j: Sparse, i: Sparse) -> float:
+        """How full the active buffers would be with these lines: 1 is full."""
+        rank, held = self._buffers.rank + j.shape[0], self._buffers.stored_bytes + _bytes(j) + _bytes(i)
+        return max(rank / self.capacity, held / self._budget)
+
+    def _stack(self, lines: npt.ArrayLike | Sparse, side: int) -> Sparse:
+        length = self.shape[side]
+        if isinstance(lines, Sparse):
+            found = lines
+        else:
+            array = np.asarray(lines)
+            array = array[None, :] if array.ndim == 1 else array.swapaxes(-1, -2) if side == 0 else array
+            flat = array if array.ndim == 2 else array.any(axis=0)
+            at, across = np.nonzero(flat)
+            values = self.ring.values(array[..., at, across], len(at))
+            found = sparse.from_coordinates(at, across, values, (flat.shape[0], flat.shape[1]), self.ring.modulus)
+        if found.shape[1] != length or len(found.values) != self.ring.planes:
+            came = f"lines of {found.shape[1]} entries in {len(found.values)} planes"
+            raise ShapeMismatchError(f"lines of {length} entries over {self.ring}", came, "J stands upright, I lies.")
+        return found
+
+    def _array(self, lines: Sparse) -> Ints:
+        layers = np.zeros((self.ring.planes, *lines.shape), np.int64)
+        layers[:, lines.rows, lines.columns] = lines.values
+        return layers if self.ring.modulus else layers[0]
+
+    def _default_height(self) -> int:
+        if isinstance(self.backend, LocalBackend):
+            return max(16, -(-max(self.shape) // LOCAL_STRIPES))
+        return SPARK_HEIGHT
+
+
+class Costs:
+    """Measured costs, and the ε that follows from them.
+
+    A read that passes buffers of rank ``t`` costs ``c·t``, a rebuild ``R``. A period
+    of ``r`` updates costs ``c·r²/2 + R``, which is least an update for
+    ``r = sqrt(2·R/c)``: then reading and rebuilding cost the same.
+    """
+
+    def __init__(self) -> None:
+        self.work = 0
+        self.rebuilds = 0
+        self.rebuilding = 0.0
+        self._reading, self._ranks = 0.0, 0
+        self._balance: float | None = None
+
+    def note_reading(self, seconds: float, rank: int) -> None:
+        """Note a read and the rank of the buffers that it passed."""
+        self._reading += seconds
+        self._ranks += rank
+
+    def close_period(self) -> None:
+        """Take the costs of the period that a rebuild ends into account."""
+        if self._ranks:
+            self._balance = math.sqrt(2 * self.rebuilding * self._ranks / max(self._reading, 1e-9))
+        self.rebuilds += 1
+        self.rebuilding, self._reading, self._ranks = 0.0, 0.0, 0
+
+    def balance(self, n: int) -> int | None:
+        """The rank at which a rebuild is due, between ``n^0.25`` and ``n``; None before one was measured."""
+        return None if self._balance is None else int(min(max(self._balance, n**0.25, 2), n))
+
+
+def _bytes(lines: Sparse) -> int:
+    return lines.nnz * (8 + lines.values.itemsize * len(lines.values))
