@@ -6,7 +6,12 @@ import argparse
 import importlib
 import sys
 
-SUITES = {"foundation": "block matrices against Spark's overhead, BLAS and MLlib"}
+SUITES = {
+    "foundation": "block matrices against Spark's overhead, BLAS and MLlib",
+    "path_counting": "acyclic graphs by numbers of paths, against joins in Spark and single-machine recomputes",
+    "polynomial": "updates of a polynomial against recomputing it with BLAS",
+    "refresh": "batches and single changes against a rebuild, on real packages",
+}
 
 
 def main() -> int:

@@ -171,7 +171,7 @@ def _against(name: str, ours: list[float], others: dict[str, list[float]], bound
 def run(
     *, quick: bool = False, cores: int = 2, copies: int = 10, joins_on_copies: bool = False, repeats: int = 5
 ) -> bool:
-    """Run it all and say whether the bounds of issue 5 are kept; ``quick`` takes a tenth of the packages, two copies.
+    """Run it all and say whether the bounds are kept; ``quick`` takes a tenth of the packages, two copies.
 
     ``joins_on_copies`` runs the semi-naive joins on the copies too, which takes about as many times as long as there
     are copies; without it they are run on one copy only.

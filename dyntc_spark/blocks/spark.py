@@ -128,7 +128,7 @@ class SparkState(State):
                     payloads = [strip.ring.encode(piece) for piece in strip.slices.values()]
                     keys = pa.array(list(strip.slices), pa.int32())
                     table = pa.table({key: keys, name: pa.array(payloads, pa.binary())})
-                    slices = self._backend.spark.createDataFrame(table)
+                    slices = self._backend.from_arrow(table)
                     frame = frame.join(F.broadcast(slices), key, "left")
                     names.append(name)
             shipped.append(operation.hollow())
@@ -335,12 +335,13 @@ class SparkBackend(Backend):
         for name, kind in state.kinds.items():
             payloads = [kind.ring.encode(state.blocks[name].get(at)) for at in places]
             data[name] = pa.array(payloads, pa.binary())
-        frame = self._placed(self._from_arrow(pa.table(data)), (rows, columns))
+        frame = self._placed(self.from_arrow(pa.table(data)), (rows, columns))
         no_reports = F.lit(None).cast(workers.REPORT).alias("reports")
         kept, _ = self.keep("from this process", frame.select("*", no_reports), {})
         return SparkState(self, state.kinds, (kept,))
 
-    def _from_arrow(self, table: pa.Table) -> DataFrame:
+    def from_arrow(self, table: pa.Table) -> DataFrame:
+        """Give a table of cells or slices as a DataFrame; Spark Connect refuses one without rows."""
         if table.num_rows:
             return self.spark.createDataFrame(table)
         columns = ", ".join(f"{name} {'int' if name in {'bi', 'bj'} else 'binary'}" for name in table.column_names)

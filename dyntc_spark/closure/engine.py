@@ -72,6 +72,13 @@ class Engine(ABC):
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``."""
 
+    def changes(self) -> tuple[Edges, Edges] | None:
+        """The pairs that the last batch made reachable, and those that it made unreachable, each sorted.
+
+        None from an engine that does not remember them.
+        """
+        return None
+
     @abstractmethod
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices, at least as many as before; the new ones have no edges."""

@@ -7,7 +7,8 @@ pairs are left out of answers unless asked for with ``reflexive=True``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.closure import choose
 from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.errors import OptionError, RedundantChangeError, UnreachableError, VertexTypeError
+from dyntc_spark.errors import CycleError, OptionError, RedundantChangeError, UnreachableError, VertexTypeError
 from dyntc_spark.graph.batch import net_effect, only_used
 from dyntc_spark.graph.frames import closure_rows, frame, numbered, session_for
 from dyntc_spark.graph.history import Graph, Tally, changes_between
@@ -48,7 +49,7 @@ class DynamicClosure:
     >>> c.reaches("app", "tls")
     False
     >>> c
-    DynamicClosure(4 vertices, 2 edges; engine 'recompute' in process, version 1)
+    DynamicClosure(4 vertices, 2 edges; engine 'refresh' in process, version 1)
     """
 
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
@@ -78,7 +79,7 @@ class DynamicClosure:
             The session in which answers become DataFrames; by default that of ``edges``, else the active one,
             else a local one that is started when an answer first needs it.
         engine
-            ``"recompute"``, or ``"auto"`` to have one chosen.
+            ``"refresh"``, ``"recompute"``, for acyclic graphs ``"path_counting"``, or ``"auto"`` to have one chosen.
         backend
             ``"local"``: the state is in this process; ``"auto"`` to have one chosen.
         """
@@ -254,7 +255,8 @@ class DynamicClosure:
         self._graph.vertices.require_kind(ends.src)
         graph = Graph()
         numbers, names = graph.vertices.numbered(ends)
-        self._engine.init(numbers, len(names))
+        with _naming_cycles(names):
+            self._engine.init(numbers, len(names))
         self._graph = graph.after(numbers, Edges.of(), names)
         self._tally = self._tally.plus(insertions_ignored=len(ends) - len(self._graph.edges))
 
@@ -267,11 +269,13 @@ class DynamicClosure:
         if strict and net.redundant.any():
             _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
         inserted, used = only_used(net.inserted, known)
+        added = names.take(pa.array(used))
         # When an earlier batch failed after this, the engine has vertices to spare.
         self._engine.grow(max(self._engine.vertices, known + len(used)))
         if len(inserted) or len(net.deleted):
-            self._engine.apply(inserted, net.deleted)
-        self._graph = before.after(inserted, net.deleted, names.take(pa.array(used)))
+            with _naming_cycles(before.vertices.names(), added):
+                self._engine.apply(inserted, net.deleted)
+        self._graph = before.after(inserted, net.deleted, added)
         self._tally = self._tally.plus(
             inserted=len(inserted),
             deleted=len(net.deleted),
@@ -342,6 +346,16 @@ class DynamicClosure:
 
 
 _DETAILS = pa.map_(pa.string(), pa.string())
+
+
+@contextmanager
+def _naming_cycles(*names: pa.Array) -> Iterator[None]:
+    """Let a cycle that an engine refuses be named by its vertices; the engine knows their numbers."""
+    try:
+        yield
+    except CycleError as error:
+        every = pa.concat_arrays([part for part in names if len(part)])
+        raise CycleError.of(every.take(pa.array(error.cycle)).to_pylist()) from None
 
 
 def _columns(ends: Ends) -> dict[str, pa.Array]:

@@ -57,11 +57,15 @@ class Tally:
 def changes_between(before: Graph, after: Graph, closure: Engine) -> tuple[Ends, pa.Array]:
     """Give the pairs that differ between two versions, and for each whether it became reachable or unreachable.
 
-    ``closure`` is that of ``after``.
+    ``closure`` is that of ``after``, and where the two are versions of one graph that differ, its last batch led
+    from one to the other: if it remembers what that changed, nothing is worked out again.
     """
     if before.vertices is not after.vertices:
         before, after, closure = _renumbered(before, after)
-    gained, lost = changed_pairs(before.edges, after.edges, closure)
+    if before.edges.keys is after.edges.keys:
+        gained = lost = Edges.of()
+    else:
+        gained, lost = closure.changes() or changed_pairs(before.edges, after.edges, closure)
     sources = np.concatenate([gained.sources, lost.sources])
     targets = np.concatenate([gained.targets, lost.targets])
     op = pa.array(np.repeat([INSERT, DELETE], [len(gained), len(lost)]), pa.string())

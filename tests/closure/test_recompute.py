@@ -15,6 +15,7 @@ from dyntc_spark.closure import choose
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import IndexOutsideError, OptionError, ShapeMismatchError
 
 DATA = Path(__file__).parents[1] / "data"
@@ -150,7 +151,7 @@ def test_real_packages_and_their_real_changes():
 
 
 def test_engines_by_name():
-    assert isinstance(choose.create("auto"), Recompute)
+    assert isinstance(choose.create("auto"), Refresh)
     assert isinstance(choose.create("recompute"), Recompute)
     with pytest.raises(OptionError, match=r"an engine called 'auto', .*'recompute'.*; got 'recompote'\."):
         choose.create("recompote")

@@ -30,9 +30,9 @@ from dyntc_spark.errors import (
 CHAIN = [("a", "b"), ("b", "c"), ("c", "d")]
 
 
-@pytest.fixture
-def closure():
-    return DynamicClosure.from_edges(CHAIN)
+@pytest.fixture(params=["recompute", "refresh"])
+def closure(request):
+    return DynamicClosure.from_edges(CHAIN, engine=request.param)
 
 
 def changed(closure):
@@ -141,7 +141,7 @@ def test_a_batch_that_the_engine_refuses_changes_nothing(closure, monkeypatch):
         raise OverflowError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Recompute, "apply", fail)
+        patch.setattr(type(closure._engine), "apply", fail)
         with pytest.raises(OverflowError):
             closure.insert([("d", "x"), ("x", "y")])
     assert (closure.version, closure.stats()["vertices"], closure.stats()["pairs"]) == (0, 4, 6)
@@ -217,8 +217,9 @@ def test_numbers_of_numpy_are_numbers(vertex):
     assert closure.reaches(1, vertex)
 
 
-def test_text_form(closure):
-    assert repr(closure) == "DynamicClosure(4 vertices, 3 edges; engine 'recompute' in process, version 0)"
+def test_text_form():
+    closure = DynamicClosure.from_edges(CHAIN)
+    assert repr(closure) == "DynamicClosure(4 vertices, 3 edges; engine 'refresh' in process, version 0)"
 
 
 def test_errors_are_value_errors():

@@ -1,14 +1,17 @@
-"""Any sequence of operations on a DynamicClosure, against a set of edges."""
+"""Any sequence of operations on a DynamicClosure, against a set of edges; with every engine that is exact."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from dyntc_spark import DynamicClosure
+from dyntc_spark.closure import choose
+from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.graph.paths import shortest_path
 from tests.graph.oracle import Plain
 
@@ -19,9 +22,11 @@ changes = st.lists(st.tuples(st.sampled_from(["insert", "delete"]), vertices, ve
 
 
 class Machine(RuleBasedStateMachine):
+    engine = "recompute"
+
     @initialize(start=st.lists(edges, max_size=14))
     def begin(self, start):
-        self.closure, self.plain = DynamicClosure.from_edges(start), Plain(start)
+        self.closure, self.plain = DynamicClosure.from_edges(start, engine=self.engine), Plain(start)
         self.before, self.version = self.plain.pairs(), 0
 
     def both(self, method, argument, batch):
@@ -94,5 +99,25 @@ class Machine(RuleBasedStateMachine):
                 assert all((names[v], names[w]) in self.plain.edges for v, w in pairwise(path))
 
 
-TestDynamicClosure = Machine.TestCase
-TestDynamicClosure.settings = settings(max_examples=60, stateful_step_count=12)
+class RefreshMachine(Machine):
+    engine = "refresh"
+
+
+class RefreshOnlyMachine(Machine):
+    """Nothing is ever built from scratch."""
+
+    engine = "refresh only"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _engine_that_never_rebuilds():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(choose.ENGINES, RefreshOnlyMachine.engine, lambda: Refresh(rebuild_share=1))
+        yield
+
+
+TestRecompute, TestRefresh, TestRefreshOnly = (
+    machine.TestCase for machine in (Machine, RefreshMachine, RefreshOnlyMachine)
+)
+for case in (TestRecompute, TestRefresh, TestRefreshOnly):
+    case.settings = settings(max_examples=40, stateful_step_count=12)

@@ -30,7 +30,7 @@ def test_the_five_views(closure, spark):
     assert ask(spark, "SELECT * FROM deps_closure") == [("a", "b"), ("a", "c"), ("b", "c")]
     assert ask(spark, "SELECT * FROM deps_changes") == []
     assert ask(spark, "SELECT version, vertices, edges, pairs, inserted, engine, backend FROM deps_stats") == [
-        (0, 3, 2, 3, 0, "recompute", "local")
+        (0, 3, 2, 3, 0, "refresh", "local")
     ]
     assert ask(spark, "SELECT details['components'] FROM deps_stats") == [("3",)]
     assert closure.version == 0
