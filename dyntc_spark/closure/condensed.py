@@ -71,8 +71,8 @@ class Pool:
         self.used = pool.settle(self.rows, base, moved, starts, lengths)
 
     def trim(self) -> None:
-        """Give back room that is more than an eighth of what is used."""
-        if len(self.rows.values) > self.used + self.used // 8:
+        """Give back room where it is more than a sixteenth of what is used."""
+        if len(self.rows.values) > self.used + self.used // 16:
             _resize(self.rows.values, self.used + self.used // ROOM_PART)
 
     def add_rows(self, count: int) -> None:

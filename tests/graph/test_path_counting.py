@@ -23,9 +23,7 @@ def test_answers(closure):
 
 
 def test_a_batch_that_closes_a_cycle_is_refused_and_the_cycle_is_named(closure):
-    with pytest.raises(
-        CycleError, match="leave the graph acyclic; got the cycle"
-    ) as seen:
+    with pytest.raises(CycleError, match="leave the graph acyclic; got the cycle") as seen:
         closure.insert([("c", "new"), ("new", "a")])
     assert set(seen.value.cycle) == {"a", "b", "c", "new"}
     assert closure.version == 0
