@@ -1,4 +1,4 @@
-"""Numba's cache: a new process loads machine code, and a read-only installation still works."""
+"""Numba's cache: a new process loads machine code, a changed kernel is compiled again, read-only folders are left."""
 
 import json
 import subprocess
@@ -28,30 +28,43 @@ def test_a_second_process_loads_what_the_first_compiled(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def _cache_dir():
-    before = numba.config.CACHE_DIR
-    yield
-    numba.config.CACHE_DIR = before
+def package(tmp_path, monkeypatch):
+    """A package of two kernel files, and no folder chosen yet."""
+    (tmp_path / "kernel.py").write_text("@compiled\n")
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    monkeypatch.setattr(compile_module, "_package", lambda: tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    compile_module._cache_folder.cache_clear()
+    yield tmp_path
+    compile_module._cache_folder.cache_clear()
 
 
-@pytest.mark.usefixtures("_cache_dir")
-def test_where_nothing_beside_the_package_is_writable_the_cache_lies_in_the_temporary_folder(tmp_path, monkeypatch):
-    njit = numba.njit
+def test_the_folder_changes_with_the_kernels_and_with_nothing_else(package):
+    first = compile_module._cache_folder()
+    compile_module._cache_folder.cache_clear()
+    (package / "plain.py").write_text("x = 2\n")
+    assert compile_module._cache_folder() == first
+    compile_module._cache_folder.cache_clear()
+    (package / "kernel.py").write_text("@compiled\n# another\n")
+    assert compile_module._cache_folder() != first
 
-    def refuse_first(**options):
-        monkeypatch.setattr(numba, "njit", njit)
 
-        def decorate(_function):
-            raise RuntimeError("cannot cache function: no locator available")
-
-        assert options["cache"]
-        return decorate
-
-    monkeypatch.setattr(numba, "njit", refuse_first)
-    monkeypatch.setattr(compile_module.tempfile, "gettempdir", lambda: str(tmp_path))
+def test_where_the_package_cannot_be_written_the_cache_lies_elsewhere(package, tmp_path_factory, monkeypatch):
+    (package / "__pycache__").write_text("not a folder")
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setattr(compile_module.Path, "home", lambda: home)
     double = compile_module.compiled(_double)
     assert double(21) == 42
-    assert list(tmp_path.rglob("*.nbi"))
+    assert list(home.rglob("*.nbi"))
+    assert numba.config.CACHE_DIR == ""
+
+
+@pytest.mark.usefixtures("package")
+def test_where_nothing_can_be_written_a_folder_of_this_process_is_made(tmp_path_factory, monkeypatch):
+    blocked = tmp_path_factory.mktemp("blocked") / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setattr(compile_module, "_bases", lambda: iter([blocked]))
+    assert compile_module._cache_folder().startswith(compile_module.tempfile.gettempdir())
 
 
 def _double(number):
