@@ -28,17 +28,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
+from dyntc_spark.blocks.columns import arrow_columns, cell_schema, checked_columns, within
 from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
-from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, Where, check_names
-from dyntc_spark.errors import EntryValueError, SessionError, ShapeMismatchError
+from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
+from dyntc_spark.errors import SessionError, ShapeMismatchError
 from dyntc_spark.session import ensure_open, parallelism
 
 JOINED_BYTES = 8 * 2**20
 _LAST = 2**31 - 1  # an inner index beyond all others
-_INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 
 
 class SparkState(State):
@@ -79,7 +79,7 @@ class SparkState(State):
             payloads = [self._where_read(name, operations) for name in needed]
             # By coordinates first: whether a payload is there is asked, and the payload copied, only in the cells left.
             width = bounds(self.kinds.values())[1]
-            near = reduce(Column.__or__, (_within(operation.where, width) for operation in operations))
+            near = reduce(Column.__or__, (within(operation.where, width) for operation in operations))
             cells = frame.where(near).where(touched).select("bi", "bj", *payloads, *strips)
             task = workers.reporting(shipped, kinds)
             answers = self._backend.collect(what, cells.mapInArrow(task, f"reports {workers.REPORT}"))
@@ -87,7 +87,7 @@ class SparkState(State):
         inputs = ("bi", "bj", *needed, *strips)
         update = workers.updating(shipped, kinds, inputs, written)
         fields = ", ".join(f"{name}: binary" for name in written)
-        new = _arrow_columns(frame, touched, inputs, update, f"struct<{fields}, reports: {workers.REPORT}>")
+        new = arrow_columns(frame, touched, inputs, update, f"struct<{fields}, reports: {workers.REPORT}>")
         columns = [
             F.when(touched, F.col("new")[name]).otherwise(F.col(name)).alias(name) if name in written else F.col(name)
             for name in self.kinds
@@ -106,7 +106,7 @@ class SparkState(State):
 
     def _touched(self, operation: Operation[Any]) -> Column:
         """The cells in which an operation has work to do, as a condition that Spark evaluates by itself."""
-        condition = _within(operation.where, bounds(self.kinds.values())[1])
+        condition = within(operation.where, bounds(self.kinds.values())[1])
         if not operation.fills:
             present = (F.col(name).isNotNull() for name in operation.reads)
             condition &= reduce(Column.__or__, present)
@@ -166,7 +166,7 @@ class SparkState(State):
         ]  # fmt: skip
         routed = place.route(reduce(DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
         task = workers.multiplying(kind, self.kinds[left], (left, right), carried)
-        product = routed.mapInArrow(task, _cell_schema("payload", *carried))
+        product = routed.mapInArrow(task, cell_schema("payload", *carried))
         kept_product, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
         return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (kept_product,))
 
@@ -174,7 +174,7 @@ class SparkState(State):
         """Transpose each block and swap its coordinates: no shuffle."""
         kind = self.kinds[name]
         task = workers.transposing(kind, name)
-        turned = self._blocks(name).mapInArrow(task, _cell_schema("payload"))
+        turned = self._blocks(name).mapInArrow(task, cell_schema("payload"))
         kept, _ = self._backend.keep(f"transpose {name}", turned, {"payload": name})
         return SparkState(self._backend, {name: Kind(kind.grid.transposed, kind.ring)}, (kept,))
 
@@ -300,7 +300,7 @@ class SparkBackend(Backend):
         if not isinstance(entries, DataFrame):
             return self.from_local(LocalBackend().from_entries(entries, kind, name))
         ensure_open(self.spark)
-        frame = _checked_columns(entries, kind)
+        frame = checked_columns(entries, kind)
         down, across = kind.grid.down, kind.grid.across
         inside = F.col("row").between(0, down.length - 1) & F.col("column").between(0, across.length - 1)
         inside = F.coalesce(inside, F.lit(False))
@@ -355,7 +355,7 @@ class SparkBackend(Backend):
         rows = placed.unionByName(seeds)
         place = Placement.choose(self.parallelism, kind.grid.blocks)
         routed = place.route(rows.select(place.part(F.col("bi"), F.col("bj")), "*")).sortWithinPartitions("bi", "bj")
-        cells = routed.mapInArrow(task, _cell_schema("payload"))
+        cells = routed.mapInArrow(task, cell_schema("payload"))
         kept, _ = self.keep(f"build {name}", cells, {"payload": check_name(name)})
         return SparkState(self, {name: kind}, (kept,))
 
@@ -407,60 +407,5 @@ class SparkBackend(Backend):
         self._lineage.close()
 
 
-def _arrow_columns(
-    frame: DataFrame, touched: Column, inputs: tuple[str, ...], update: Callable[..., Any], schema: str
-) -> DataFrame:
-    """Add the column ``new``: what ``update`` makes of the inputs, which reach Python only where ``touched``."""
-    make = getattr(F, "arrow_udf", None)
-    if make is None:  # Spark 4.0
-        kept = tuple(frame.columns)
-        types = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
-        return frame.mapInArrow(workers.in_batches(update, inputs, kept), f"{types}, new {schema}")
-    arguments = [F.col(name) if name in {"bi", "bj"} else F.when(touched, F.col(name)) for name in inputs]
-    return frame.withColumn("new", make(update, schema)(*arguments))
-
-
 def _covers(blocks: tuple[int, int], others: tuple[int, int]) -> bool:
     return blocks[0] >= others[0] and blocks[1] >= others[1]
-
-
-def _within(where: Where, block_columns: int) -> Column:
-    """The condition that a cell is among those of ``where``."""
-    condition = F.lit(True)
-    if where.rows is not None:
-        condition &= _among("bi", where.rows)
-    if where.columns is not None:
-        condition &= _among("bj", where.columns)
-    if where.cells is not None:
-        numbers = (bi * block_columns + bj for bi, bj in where.cells)
-        condition &= _among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers)
-    return condition
-
-
-def _among(expression: str, numbers: Iterable[int]) -> Column:
-    """The condition that an expression is one of ``numbers``, as one text: ``isin`` calls the JVM for each number."""
-    listed = ", ".join(map(str, sorted(numbers)))
-    return F.expr(f"{expression} IN ({listed})") if listed else F.lit(False)
-
-
-def _cell_schema(*names: str) -> str:
-    payloads = ", ".join(f"{name} binary" for name in names)
-    return f"bi int, bj int, {payloads}, reports {workers.REPORT}"
-
-
-def _checked_columns(entries: DataFrame, kind: Kind) -> DataFrame:
-    """Give ``row, column, value`` as long integers; refuse other columns and types before any job."""
-    types = dict(entries.dtypes)
-    missing = [name for name in ("row", "column") if name not in types]
-    if missing:
-        raise EntryValueError("columns 'row' and 'column'", f"{list(types)}", f"Rename a column to {missing[0]!r}.")
-    if "values" in types and "value" not in types:
-        raise EntryValueError("one column 'value'", "a column 'values'", "Name the residues of one prime 'value'.")
-    integers = _INTEGERS | ({"boolean"} if not kind.ring.planes else set())
-    for name, allowed in (("row", _INTEGERS), ("column", _INTEGERS), ("value", integers)):
-        if name in types and types[name] not in allowed:
-            raise EntryValueError(f"integers in column {name!r}", f"{types[name]}", "Cast the column first.")
-    value = F.col("value") if "value" in types else F.lit(1)
-    return entries.select(
-        F.col("row").cast("bigint"), F.col("column").cast("bigint"), value.cast("bigint").alias("value")
-    )

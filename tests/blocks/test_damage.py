@@ -149,14 +149,16 @@ def test_a_closed_session_of_spark_connect(spark):
         pytest.skip("a classic session cannot be stopped alone: the test above does it in a process of its own")
     # Not by checkpoints: pyspark 4.2 looks for those of every session in the active one.
     other = type(spark).builder.remote(f"sc://{spark.client._builder.endpoint}").create()
+    backend = SparkBackend(other, "parquet")
     try:
-        matrix = BlockMatrix.identity(20, size=SIZE, backend=SparkBackend(other, "parquet"))
+        matrix = BlockMatrix.identity(20, size=SIZE, backend=backend)
         assert matrix.nnz() == 20
+        backend.close()  # its table would outlast the session
     finally:
         other.stop()
-    jobs = matrix.state.backend.jobs.total
+    jobs = backend.jobs.total
     for call in (lambda: matrix.rows([0]), lambda: matrix.multiply(matrix), matrix.to_entries, matrix.validate):
         with pytest.raises(SessionError, match="expected an open Spark session"):
             call()
-    assert matrix.state.backend.jobs.total == jobs
+    assert backend.jobs.total == jobs
     assert spark.range(3).count() == 3

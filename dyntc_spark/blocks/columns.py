@@ -1,0 +1,71 @@
+"""Columns: what a superstep asks of Spark itself, as conditions, schemas and functions of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.blocks import workers
+from dyntc_spark.blocks.superstep import Kind, Where
+from dyntc_spark.errors import EntryValueError
+
+INTEGERS = {"tinyint", "smallint", "int", "bigint"}
+
+
+def arrow_columns(
+    frame: DataFrame, touched: Column, inputs: tuple[str, ...], update: Callable[..., Any], schema: str
+) -> DataFrame:
+    """Add the column ``new``: what ``update`` makes of the inputs, which reach Python only where ``touched``."""
+    make = getattr(F, "arrow_udf", None)
+    if make is None:  # Spark 4.0
+        kept = tuple(frame.columns)
+        types = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
+        return frame.mapInArrow(workers.in_batches(update, inputs, kept), f"{types}, new {schema}")
+    arguments = [F.col(name) if name in {"bi", "bj"} else F.when(touched, F.col(name)) for name in inputs]
+    return frame.withColumn("new", make(update, schema)(*arguments))
+
+
+def within(where: Where, block_columns: int) -> Column:
+    """The condition that a cell is among those of ``where``."""
+    condition = F.lit(True)
+    if where.rows is not None:
+        condition &= _among("bi", where.rows)
+    if where.columns is not None:
+        condition &= _among("bj", where.columns)
+    if where.cells is not None:
+        numbers = (bi * block_columns + bj for bi, bj in where.cells)
+        condition &= _among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers)
+    return condition
+
+
+def _among(expression: str, numbers: Iterable[int]) -> Column:
+    """The condition that an expression is one of ``numbers``, as one text: ``isin`` calls the JVM for each number."""
+    listed = ", ".join(map(str, sorted(numbers)))
+    return F.expr(f"{expression} IN ({listed})") if listed else F.lit(False)
+
+
+def cell_schema(*names: str) -> str:
+    """The schema of cells that come out of a task: coordinates, payloads, reports."""
+    payloads = ", ".join(f"{name} binary" for name in names)
+    return f"bi int, bj int, {payloads}, reports {workers.REPORT}"
+
+
+def checked_columns(entries: DataFrame, kind: Kind) -> DataFrame:
+    """Give ``row, column, value`` as long integers; refuse other columns and types before any job."""
+    types = dict(entries.dtypes)
+    missing = [name for name in ("row", "column") if name not in types]
+    if missing:
+        raise EntryValueError("columns 'row' and 'column'", f"{list(types)}", f"Rename a column to {missing[0]!r}.")
+    if "values" in types and "value" not in types:
+        raise EntryValueError("one column 'value'", "a column 'values'", "Name the residues of one prime 'value'.")
+    integers = INTEGERS | ({"boolean"} if not kind.ring.planes else set())
+    for name, allowed in (("row", INTEGERS), ("column", INTEGERS), ("value", integers)):
+        if name in types and types[name] not in allowed:
+            raise EntryValueError(f"integers in column {name!r}", f"{types[name]}", "Cast the column first.")
+    value = F.col("value") if "value" in types else F.lit(1)
+    return entries.select(
+        F.col("row").cast("bigint"), F.col("column").cast("bigint"), value.cast("bigint").alias("value")
+    )
