@@ -162,14 +162,18 @@ def run(*, quick: bool = False, cores: int = 2) -> bool:
     spark: SparkSession = session.local(cores, config={"spark.ui.showConsoleProgress": "false"})
     backend = SparkBackend(spark)
     part = 4 if quick else 1
+    stages = {
+        "rank-1 updates": partial(rank_one, backend, 16384 // part, 9),
+        "products": partial(products, backend, 8192 // part, 3),
+        "gathers": partial(gather, backend, 32768 // part, 15),
+        "bytes stored": partial(stored, backend, 16384 // part),
+        "MLlib": partial(against_mllib, backend, 4096 // (2 if quick else 1), 3),
+    }
+    lines: list[Line] = []
     with threadpool_limits(cores):
-        lines = [
-            *rank_one(backend, 16384 // part, 9),
-            *products(backend, 8192 // part, 3),
-            *gather(backend, 32768 // part, 15),
-            *stored(backend, 16384 // part),
-            *against_mllib(backend, 4096 // (2 if quick else 1), 3),
-        ]
+        for name, measure in stages.items():
+            print(f"measuring {name} …", flush=True)
+            lines += measure()
     return report("foundation" + ("-quick" if quick else ""), lines)
 
 
