@@ -120,6 +120,17 @@ class Grid:
         """Whether ``(bi, bj)`` is a block of this grid."""
         return 0 <= bi < self.down.blocks and 0 <= bj < self.across.blocks
 
+    def by_cell(self, rows: Ids, columns: Ids) -> dict[tuple[int, int], Ids]:
+        """Positions of the given places, in their order, by the block that holds them."""
+        if not len(rows):
+            return {}
+        wide = self.blocks[1]
+        cells = rows // self.down.step * wide + columns // self.across.step
+        order = np.argsort(cells, kind="stable")
+        ends = np.flatnonzero(np.diff(cells[order])) + 1
+        groups = np.split(order, ends)
+        return {(int(cells[group[0]]) // wide, int(cells[group[0]]) % wide): group for group in groups}
+
     def product(self, other: Grid) -> Grid:
         """Grid of the product of a matrix on this grid with one on ``other``."""
         if self.across != other.down:

@@ -137,7 +137,7 @@ class LocalBackend(Backend):
         """Sort the entries into blocks."""
         rows, columns, values = entry_arrays(entries, kind)
         blocks: Blocks = {}
-        for at, places in cells_of(kind.grid, rows, columns):
+        for at, places in kind.grid.by_cell(rows, columns).items():
             inside = rows[places] % kind.grid.down.step, columns[places] % kind.grid.across.step
             chosen = values[:, places] if kind.ring.planes else None
             block = kind.ring.from_coordinates(*inside, chosen, kind.grid.extent(*at))
@@ -184,13 +184,6 @@ def entry_arrays(entries: EntryArrays, kind: Kind) -> tuple[Any, Any, Any]:
     if len(rows) != len(columns):
         raise ShapeMismatchError("as many rows as columns", f"{len(rows)} and {len(columns)}", "Pass parallel arrays.")
     return rows, columns, kind.ring.values(given, len(rows))
-
-
-def cells_of(grid: Grid, rows: Any, columns: Any) -> Iterator[tuple[tuple[int, int], Any]]:  # noqa: ANN401  (int64 arrays)
-    """Positions of the places in each block that holds one."""
-    for bi, places, _ in grid.down.cut(rows):
-        for bj, inner, _ in grid.across.cut(columns[places]):
-            yield (bi, bj), places[inner]
 
 
 def sorted_entries(parts: list[tuple[Any, Any, Any]], kind: Kind) -> Entries:

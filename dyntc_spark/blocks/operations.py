@@ -82,7 +82,7 @@ class Lookup(Operation[Ints]):
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], Ids]:
-        return _by_cell(self.grid, self.rows, self.columns)
+        return self.grid.by_cell(self.rows, self.columns)
 
     @property
     def report_ring(self) -> Ring:
@@ -241,7 +241,7 @@ class SetEntries(Operation[None]):
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], Ids]:
-        return _by_cell(self.grid, self.rows, self.columns)
+        return self.grid.by_cell(self.rows, self.columns)
 
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Set or clear the places that lie in this cell."""
@@ -331,18 +331,6 @@ def _require_one_kind(kinds: Kinds, name: str, *others: str) -> None:
 
 def _number(value: int) -> Block | None:
     return Dense(np.array([[[value]]], np.int64)) if value else None
-
-
-def _by_cell(grid: Grid, rows: Ids, columns: Ids) -> dict[tuple[int, int], Ids]:
-    """Positions of the given places, by the block that holds them."""
-    if not len(rows):
-        return {}
-    wide = grid.blocks[1]
-    cells = rows // grid.down.step * wide + columns // grid.across.step
-    order = np.argsort(cells, kind="stable")
-    ends = np.flatnonzero(np.diff(cells[order])) + 1
-    groups = np.split(order, ends)
-    return {(int(cells[group[0]]) // wide, int(cells[group[0]]) % wide): group for group in groups}
 
 
 def _inside(grid: Grid, rows: Ids, columns: Ids) -> tuple[Ids, Ids]:

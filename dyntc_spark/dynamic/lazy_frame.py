@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
+from dyntc_spark.blocks.columns import INTEGERS
 from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.dynamic.lazy_buffers import Buffers
@@ -24,7 +25,6 @@ from dyntc_spark.kernels.block import Ints
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
-INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 SCHEMA = "row bigint, column bigint, values array<bigint>"
 
 
