@@ -15,8 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.state import Backend
+from dyntc_spark.errors import OptionError
+
+#: The columns of `Engine.blocks`; ``nnz`` counts the entries that are not zero.
+BLOCKS = "matrix string, bi int, bj int, codec string, nnz bigint, bytes bigint, payload binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,24 @@ class Edges:
 
     def __len__(self) -> int:
         return len(self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What `Engine.verify` found.
+
+    A closure whose rows contain their own vertex, and the rows of all successors of it, lacks nothing; and no
+    engine answers "yes" without a reason. So a closure without ``missing`` pairs is right.
+    """
+
+    rows: int  #: how many rows were looked at
+    missing: Edges  #: pairs that a row lacks though a successor's row has them: one at least for each wrong row
+    repaired: bool = False  #: whether the closure was built again, so that nothing is missing any more
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answers are right now."""
+        return self.repaired or not len(self.missing)
 
 
 class Engine(ABC):
@@ -72,6 +96,33 @@ class Engine(ABC):
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``."""
 
+    @property
+    def backend(self) -> str:
+        """Where the state is: ``"local"`` or ``"spark"``."""
+        return "local"
+
+    def moved(self, backend: Backend) -> Engine:
+        """Give the same engine with the same state on another backend, itself when it is there; no rebuild."""
+        del backend
+        raise self._lacks("a state that can be moved")
+
+    def verify(self) -> Certificate:
+        """Certify the closure, and build it again where that fails."""
+        raise self._lacks("a certificate")
+
+    def blocks(self, spark: SparkSession) -> DataFrame:
+        """The matrices of the state as they are stored, a row a block: the columns `BLOCKS`."""
+        del spark
+        raise self._lacks("blocks to show")
+
+    def rows(self, spark: SparkSession) -> DataFrame | None:
+        """The closure as it is on Spark: ``number int`` and ``reached array<int>``, sorted; the vertex itself included.
+
+        None when the state is in this process.
+        """
+        del spark
+        return None
+
     def changes(self) -> tuple[Edges, Edges] | None:
         """The pairs that the last batch made reachable, and those that it made unreachable, each sorted.
 
@@ -86,3 +137,6 @@ class Engine(ABC):
     @abstractmethod
     def stats(self) -> Mapping[str, Any]:
         """What the engine can say about its size and its work."""
+
+    def _lacks(self, what: str) -> OptionError:
+        return OptionError(f"an engine with {what}", f"the engine {self.name!r}", "Choose another engine.")
