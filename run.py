@@ -21,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 # Checked before anything newer is evaluated, so that an old Python shows this line and no traceback.
 OLDEST_PYTHON = (3, 10)
@@ -39,12 +40,16 @@ OLDEST_JAVA = 17
 
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 # Name, arguments of Python, and the Spark that the tests are to run on.
-CHECKS = [
+Check = tuple[str, list[str], str]
+CHECKS: list[Check] = [
     ("ruff check", ["-m", "ruff", "check"], ""),
     ("ruff format", ["-m", "ruff", "format", "--check"], ""),
     ("mypy", ["-m", "mypy"], ""),
     ("import layers", ["-c", LINT_IMPORTS], ""),
     ("tests, classic Spark", ["-m", "pytest"], "classic"),
+]
+# These run at the same time: a test on Spark mostly waits.
+CHECKS_BESIDE: list[Check] = [
     ("tests, Spark Connect", ["-m", "pytest", "-m", "spark"], "connect"),
     ("tests, local cluster", ["-m", "pytest", "-m", "cluster"], "cluster"),
 ]
@@ -73,16 +78,27 @@ def main(arguments: list[str]) -> int:
 
 def run_checks() -> int:
     """Run every check, whether or not an earlier one failed, and sum up."""
-    summary, failed = [], False
-    for name, arguments, kind in CHECKS:
-        say(name)
-        started = time.monotonic()
-        code = call([str(PYTHON), *arguments], {"DYNTC_TEST_SPARK": kind})
-        summary.append(f"{'FAILED' if code else 'ok':8}{name} ({time.monotonic() - started:.0f} s)")
-        failed = failed or code != 0
+    with tempfile.TemporaryFile("a+", encoding="utf-8") as kept, ThreadPoolExecutor(1) as beside:
+        later = beside.submit(outcomes, CHECKS_BESIDE, kept)
+        found = outcomes(CHECKS, sys.stdout)
+        say("waiting for the tests that run beside these")
+        found += later.result()
+        kept.seek(0)
+        shutil.copyfileobj(kept, sys.stdout)
     say("summary")
-    print(*summary, sep="\n")
-    return int(failed)
+    print(*(f"{'FAILED' if code else 'ok':8}{name} ({seconds:.0f} s)" for name, code, seconds in found), sep="\n")
+    return int(any(code for _, code, _ in found))
+
+
+def outcomes(checks: list[Check], output: TextIO) -> list[tuple[str, int, float]]:
+    """Run checks one after the other; return the name, exit code and seconds of each."""
+    found = []
+    for name, arguments, kind in checks:
+        print(f"== {name}", file=output, flush=True)
+        started = time.monotonic()
+        code = call([str(PYTHON), *arguments], {"DYNTC_TEST_SPARK": kind}, output)
+        found.append((name, code, time.monotonic() - started))
+    return found
 
 
 def check_install() -> int:
@@ -191,9 +207,14 @@ def java_is_missing() -> bool:
     return True
 
 
-def call(command: list[str], extra: dict[str, str] | None = None) -> int:
-    """Run ``command`` in the project's folder, with ``extra`` environment variables; return its exit code."""
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **(extra or {})}, check=False).returncode
+def call(command: list[str], extra: dict[str, str] | None = None, output: TextIO | None = None) -> int:
+    """Run ``command`` in the project's folder, with ``extra`` environment variables; return its exit code.
+
+    What it prints, errors included, goes to ``output`` where that is given.
+    """
+    environment = {**os.environ, **(extra or {})}
+    errors = None if output is None else subprocess.STDOUT
+    return subprocess.run(command, cwd=ROOT, env=environment, stdout=output, stderr=errors, check=False).returncode
 
 
 def say(line: str) -> None:
