@@ -65,7 +65,11 @@ class LocalState(State):
             if operation.fills:
                 found.update(where.cells if where.cells is not None else _all_cells(grid, where.rows, where.columns))
             else:
-                found.update(at for name in operation.reads for at in self.blocks[name] if where.holds(*at))
+                few = where.rows is not None and len(where.rows) * grid.blocks[1] < len(self.blocks[operation.name])
+                near = list(_all_cells(grid, where.rows, where.columns)) if few else None
+                for name in operation.reads:
+                    cells = self.blocks[name] if near is None else (at for at in near if at in self.blocks[name])
+                    found.update(at for at in cells if where.holds(*at))
         return sorted(found)
 
     def multiply(self, left: str, right: str, into: str, *, counts: bool = False, keep: bool = True) -> State:

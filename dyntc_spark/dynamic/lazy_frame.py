@@ -1,7 +1,7 @@
-"""Lookup of a whole DataFrame of pairs in a lazy matrix on Spark, without a detour over the driver.
+"""DataFrames of a lazy matrix on Spark, without a detour over the driver: Lookup of many pairs, and all rows.
 
 The pairs travel to the stripes that hold their rows, in one shuffle; the buffers
-travel inside the stage, and each task adds the inner products of its own pairs.
+travel inside the stage, and each task adds what they hold for its own stripes.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import INTEGERS
-from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic.lazy_layers import LayeredState
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_ROW
 from dyntc_spark.errors import EntryValueError, SessionError
-from dyntc_spark.kernels.block import Ints
+from dyntc_spark.kernels import sparse
+from dyntc_spark.kernels.block import Ints, Sparse
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
@@ -39,9 +42,7 @@ def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
         Integer columns ``row`` and ``column``. Pairs come back as often as they are asked; a pair outside the
         matrix, or with a null, fails the job that asks for it.
     """
-    state = matrix.state
-    if not isinstance(state, SparkState):
-        raise SessionError("a matrix that lives on Spark", "one in this process", "Use lookup(pairs) with arrays.")
+    state = _layers(matrix, "Use lookup(pairs) with arrays.")
     types = dict(pairs.dtypes)
     for name in ("row", "column"):
         if types.get(name) not in INTEGERS:
@@ -50,14 +51,61 @@ def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
     row, column, nothing = (F.col("row").cast("bigint"), F.col("column").cast("bigint"), F.lit(None).cast("bigint"))
     stripe = F.floor(row / kind.grid.down.step).cast("bigint").alias("stripe")
     asked = pairs.select(stripe, row.alias("row"), column.alias("column"), F.lit(None).cast("binary").alias("payload"))
-    blocks = F.col(BY_ROW).alias("payload")
-    held = state.frame.where(F.col(BY_ROW).isNotNull()).select(
-        F.col("bi").cast("bigint").alias("stripe"), nothing.alias("row"), nothing.alias("column"), blocks
+    held = state.stripes(BY_ROW).select(
+        F.col("bi").cast("bigint").alias("stripe"), nothing.alias("row"), nothing.alias("column"), "payload"
     )
     together = held.unionByName(asked).repartition(state.backend.parallelism, "stripe")
     ordered = together.sortWithinPartitions("stripe", F.col("payload").isNull())  # a stripe's block comes first
     answers: DataFrame = ordered.mapInArrow(_answering(kind, matrix.pending), SCHEMA)
     return answers
+
+
+def reached_frame(matrix: LazyMatrix, count: int) -> DataFrame:
+    """Give ``number int`` and ``reached array<int>`` for each of the first ``count`` rows; starts no job by itself.
+
+    ``reached`` are the columns of the entries that are not zero, and the row's own number, sorted.
+    """
+    state = _layers(matrix, "Use gather(rows) instead.")
+    found: DataFrame = state.stripes(BY_ROW, absent=True).mapInArrow(
+        _listing(matrix.kinds[BY_ROW], matrix.pending, count), "number int, reached array<int>"
+    )
+    return found
+
+
+def _layers(matrix: LazyMatrix, remedy: str) -> LayeredState:
+    if not isinstance(matrix.state, LayeredState):
+        raise SessionError("a matrix that lives on Spark", "one in this process", remedy)
+    return matrix.state
+
+
+def _listing(kind: Kind, pending: tuple[Buffers, ...], count: int) -> Callable[[Batches], Batches]:
+    """Make the task: stripes in, their rows as sorted lists out."""
+
+    def task(batches: Batches) -> Batches:
+        down = kind.grid.down
+        upright = [lazy_lines.columns_at(buffers.columns_j, np.arange(down.length)) for buffers in pending]
+        for batch in batches:
+            for stripe, payload in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+                ids = np.arange(stripe * down.step, stripe * down.step + down.extent(stripe), dtype=np.int32)
+                lines = Sparse(
+                    kind.grid.extent(stripe, 0), *kind.ring.coordinates(kind.ring.decode(payload.as_buffer()))
+                )
+                for j, buffers in zip(upright, pending, strict=True):
+                    lines = lazy_lines.combine(lines, sparse.take_rows(j, ids), buffers.rows_i, kind.ring.modulus)
+                if (wanted := min(len(ids), count - int(ids[0]))) > 0:
+                    yield _lists(lines, ids[:wanted])
+
+    return task
+
+
+def _lists(lines: Sparse, ids: npt.NDArray[np.int32]) -> pa.RecordBatch:
+    """Give the first lines as lists, each with its own id."""
+    own = np.arange(len(ids), dtype=np.int64)
+    kept = lines.rows < len(ids)
+    keys = np.union1d(lines.rows[kept].astype(np.int64) << 32 | lines.columns[kept], own << 32 | ids)
+    ends = np.searchsorted(keys, np.arange(len(ids) + 1, dtype=np.int64) << 32).astype(np.int32)
+    reached = pa.ListArray.from_arrays(pa.array(ends), pa.array((keys & 0xFFFFFFFF).astype(np.int32)))
+    return pa.RecordBatch.from_arrays([pa.array(ids), reached], names=["number", "reached"])
 
 
 def _answering(kind: Kind, pending: tuple[Buffers, ...]) -> Callable[[Batches], Batches]:

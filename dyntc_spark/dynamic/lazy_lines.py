@@ -39,7 +39,7 @@ _scratch = threading.local()
 
 def starts_of(lines: Sparse) -> Ids:
     """Where each line begins among the entries, and behind them all the end."""
-    return np.searchsorted(lines.rows, np.arange(lines.shape[0] + 1)).astype(np.int64)
+    return np.searchsorted(lines.rows, np.arange(lines.shape[0] + 1, dtype=np.int32)).astype(np.int64)
 
 
 def nothing(count: int, length: int, planes: int, modulus: Modulus) -> Sparse:
@@ -100,11 +100,32 @@ def columns_at(lines: Sparse, ids: npt.ArrayLike) -> Sparse:
 
 def restrict(lines: Sparse, ids: Ids) -> Sparse:
     """Give the entries at the ascending ``ids`` only, renumbered by their place there."""
+    ids = ids.astype(np.int32)  # as the columns are, which a search would convert first
     places = np.searchsorted(ids, lines.columns)
     kept = places < len(ids)
     kept[kept] = ids[places[kept]] == lines.columns[kept]
     columns = places[kept].astype(np.int32)
     return Sparse((lines.shape[0], len(ids)), lines.rows[kept], columns, lines.values[:, kept])
+
+
+def with_units(lines: Sparse, ids: Ids) -> Sparse:
+    """Give each line with a 1 at its own id, where it must have no entry yet.
+
+    Examples
+    --------
+    >>> from dyntc_spark.kernels.sparse import from_coordinates
+    >>> lines = with_units(from_coordinates([0, 1], [3, 0], [5, 5], (2, 4)), np.array([1, 2]))
+    >>> lines.rows.tolist(), lines.columns.tolist(), lines.values.tolist()
+    ([0, 0, 1, 1], [1, 3, 0, 2], [[1, 5, 5, 1]])
+    """
+    own = np.arange(len(ids))
+    places = np.searchsorted(lines.rows.astype(np.int64) << 32 | lines.columns, own << 32 | ids)
+    return Sparse(
+        lines.shape,
+        np.insert(lines.rows, places, own.astype(np.int32)),
+        np.insert(lines.columns, places, ids.astype(np.int32)),
+        np.insert(lines.values, places, 1, axis=1),
+    )
 
 
 def dot(left: Sparse, right: Sparse, x: Ids, y: Ids, modulus: Modulus) -> Ints:
@@ -224,6 +245,18 @@ def _write_line(
 
 
 @compiled
+def _most_new(choice_starts: Ids, choice_ids: Numbers, line_starts: Ids, length: int) -> int:  # pragma: no cover
+    """Entries that sums can have beyond those of their bases."""
+    total = 0
+    for i in range(len(choice_starts) - 1):
+        products = 0
+        for c in range(choice_starts[i], choice_starts[i + 1]):
+            products += line_starts[choice_ids[c] + 1] - line_starts[choice_ids[c]]
+        total += min(products, length)
+    return total
+
+
+@compiled
 def _add_up(
     base_starts: Ids, base_ids: Numbers, base_values: Ints,
     choice_starts: Ids, choice_ids: Numbers, choice_values: Ints,
@@ -233,7 +266,7 @@ def _add_up(
     """Form the sums line by line, in ``order``; with ``own``, out of the sums that are there already."""
     planes, length = len(base_values), len(slots)
     begins, ends = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
-    room = 2 * len(base_ids) + 1024
+    room = len(base_ids) + 1024 if own else len(base_ids) + _most_new(choice_starts, choice_ids, line_starts, length)
     out_ids, out_values = np.empty(room, np.int32), np.empty((planes, room), base_values.dtype)
     touched, sums = np.empty(length, np.int32), np.empty((planes, length), np.int64)
     sizes = np.empty(length if len(primes) == 0 else 0)

@@ -4,10 +4,11 @@ The invariant of the paper, at any time::
 
     M = Lazy + Buf_J⟨t⟩ · Buf_I⟨t⟩
 
-*Lazy* lives in blocks, in this process or on Spark; the buffers are sparse lines
-at the driver. ``Update`` appends; it starts no job unless the buffers are full.
-Reading rows, columns or entries is one job on *Lazy*, whatever their number, and
-the driver adds what the buffers hold.
+*Lazy* lives in stripes of rows and, transposed, in stripes of columns, in this
+process or on Spark (``lazy_layers``); the buffers are sparse lines at the driver.
+``Update`` appends; it starts no job unless the buffers are full. Reading rows,
+columns or entries is one job on *Lazy*, whatever their number, and the driver
+adds what the buffers hold.
 
 When ``t`` would pass ``n^ε``, or the buffers a budget of bytes, *Lazy* is rebuilt
 first: one superstep that multiplies in the stripes which *Buf_J* (*Buf_I*)
@@ -30,22 +31,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
+from dyntc_spark.blocks.columns import checked_columns
 from dyntc_spark.blocks.grid import Axis, Grid
 from dyntc_spark.blocks.local import LocalBackend, LocalState, entry_arrays
 from dyntc_spark.blocks.rings import COUNTING, Ring
+from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend, Entries, EntryArrays, State
 from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic.lazy_costs import Costs
+from dyntc_spark.dynamic.lazy_layers import LayeredState
 from dyntc_spark.dynamic.lazy_operations import ReadEntries, ReadLines
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW, Rebuild
-from dyntc_spark.errors import EntryValueError, RingMismatchError, ShapeMismatchError
+from dyntc_spark.errors import EntryValueError, RingMismatchError, SessionError, ShapeMismatchError
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 
 THEORY = 0.575  #: the ε that balances update and rebuild with the best known rectangular product
 BUDGET = 32 * 2**20  #: bytes of the buffers; they travel to every task of a rebuild
-LOCAL_STRIPES, SPARK_HEIGHT = 256, 64
+DONE_AT = 0.95  #: a spread rebuild is done when the next buffers are this full
+HEIGHT = 64  #: rows of a stripe
 
 
 class LazyMatrix:
@@ -71,7 +79,7 @@ class LazyMatrix:
     worst_case
         Spread each rebuild over the updates that follow it.
     height
-        Rows of a stripe; by default a 256th of the matrix in process, 64 rows on Spark.
+        Rows of a stripe.
 
     Examples
     --------
@@ -94,7 +102,7 @@ class LazyMatrix:
         epsilon: float | None = None,
         budget: int = BUDGET,
         worst_case: bool = False,
-        height: int | None = None,
+        height: int = HEIGHT,
     ) -> None:
         if not ring.planes:
             raise RingMismatchError("a ring of integers", f"{ring}", "Use COUNTING or Modular(primes).")
@@ -110,34 +118,81 @@ class LazyMatrix:
         self.worst_case = worst_case
         self._epsilon = epsilon
         self._budget = budget
-        step = height or self._default_height()
         self._kinds = {
-            BY_ROW: Kind(Grid(Axis(shape[0], step), Axis(shape[1], max(1, shape[1]))), ring),
-            BY_COLUMN: Kind(Grid(Axis(shape[1], step), Axis(shape[0], max(1, shape[0]))), ring),
+            BY_ROW: Kind(Grid(Axis(shape[0], height), Axis(shape[1], max(1, shape[1]))), ring),
+            BY_COLUMN: Kind(Grid(Axis(shape[1], height), Axis(shape[0], max(1, shape[0]))), ring),
         }
         self._state: State | None = None
         self._buffers = Buffers(shape, ring)
         self._rebuild: Rebuild | None = None
+        self._frozen_at = 0.0  # how full the buffers were after the update that froze the ones before
         self._costs = Costs()
 
     # --- Init --------------------------------------------------------------------------------
 
-    def init(self, entries: EntryArrays = ((), ())) -> None:
-        """Start again with these entries, ``(rows, columns)`` or ``(rows, columns, values)``; on Spark one job."""
+    def init(self, entries: EntryArrays | DataFrame = ((), ())) -> None:
+        """Start again with these entries.
+
+        Parameters
+        ----------
+        entries
+            ``(rows, columns)`` or ``(rows, columns, values)``, on Spark one job; or, on Spark, a DataFrame with
+            the columns ``row``, ``column`` and, unless all are 1, ``value``: a job for rows, one for columns,
+            and one that asks for their sizes. Entries at one place are added up.
+        """
+        self._start(self._from_frame(entries) if isinstance(entries, DataFrame) else self._from_arrays(entries))
+
+    def _from_arrays(self, entries: EntryArrays) -> State:
         rows, columns, values = entry_arrays(entries, self._kinds[BY_ROW])
         local = LocalBackend()
-        state = local.from_entries((rows, columns, values), self._kinds[BY_ROW], BY_ROW).join(
-            local.from_entries((columns, rows, values), self._kinds[BY_COLUMN], BY_COLUMN)
-        )
-        self._start(self.backend.from_local(state))
+        by_row = local.from_entries((rows, columns, values), self._kinds[BY_ROW], BY_ROW)
+        by_column = local.from_entries((columns, rows, values), self._kinds[BY_COLUMN], BY_COLUMN)
+        return self._placed(LocalState(local, self._kinds, by_row.blocks | by_column.blocks))
 
-    def fill(self, *operations: Operation[Any]) -> None:
-        """Start again with what ``operations`` write into ``by_row`` and ``by_column``: on Spark two jobs."""
-        self._start(self._zero().run(*operations)[0])
+    def _from_frame(self, entries: DataFrame) -> State:
+        if not isinstance(self.backend, SparkBackend):
+            raise SessionError("arrays (rows, columns, values)", "a DataFrame", "Make the matrix on a SparkBackend.")
+        entries = checked_columns(entries, self._kinds[BY_ROW])
+        turned = entries.select(F.col("column").alias("row"), F.col("row").alias("column"), "value")
+        return LayeredState.of(
+            self.backend.from_entries(entries, self._kinds[BY_ROW], BY_ROW),
+            self.backend.from_entries(turned, self._kinds[BY_COLUMN], BY_COLUMN),
+        )
+
+    def fill(self, *operations: Operation[Any]) -> tuple[Any, ...]:
+        """Start again with what ``operations`` write into ``by_row`` and ``by_column``: on Spark one job.
+
+        Gives the result of each operation.
+        """
+        state, results = self._zero().run(*operations)
+        self._start(state)
+        return results
 
     def _start(self, state: State) -> None:
         self._state, self._rebuild = state, None
         self._buffers = Buffers(self.shape, self.ring)
+
+    def moved(self, backend: Backend) -> LazyMatrix:
+        """Give the same matrix on another backend, itself when it is there: one job, and no rebuild.
+
+        The two go their own ways afterwards; a rebuild that is under way here starts again there.
+        """
+        here = isinstance(self.backend, LocalBackend)
+        if here == isinstance(backend, LocalBackend) and getattr(self.backend, "spark", None) is getattr(
+            backend, "spark", None
+        ):
+            return self
+        height = self._kinds[BY_ROW].grid.down.step
+        other = LazyMatrix(
+            self.shape, self.ring, backend=backend, epsilon=self._epsilon, budget=self._budget,
+            worst_case=self.worst_case, height=height,
+        )  # fmt: skip
+        state = self.state.to_local() if isinstance(self.state, LayeredState) else self.state
+        assert isinstance(state, LocalState)  # noqa: S101  (there are two backends)
+        other._state = other._placed(state)
+        for buffers in self.pending:
+            other._buffers.append(buffers.columns_j, buffers.rows_i)
+        return other
 
     # --- Update ------------------------------------------------------------------------------
 
@@ -158,8 +213,11 @@ class LazyMatrix:
         self._costs.work = 0
         if self._buffers.rank and self._fill_with(j, i) > 1:
             self._make_room()
-        self._advance(self._fill_with(j, i))  # whatever can fail has happened before anything is stored
-        self._buffers.append(j, i)
+            self._frozen_at = self._fill_with(j, i)
+        elif self._rebuild is not None:
+            left = DONE_AT - self._frozen_at
+            self._advance(min(1.0, (self._fill_with(j, i) - self._frozen_at) / left) if left > 0 else 1.0)
+        self._buffers.append(j, i)  # whatever can fail has happened before anything is stored
 
     def rebuild(self) -> None:
         """Fold the buffers into *Lazy* now: on Spark one job."""
@@ -268,7 +326,10 @@ class LazyMatrix:
         n = max(2, *self.shape)
         if self._epsilon is not None:
             return max(1, int(n**self._epsilon))
-        return self._costs.balance(n) or int(n**THEORY)
+        theory, balance = int(n**THEORY), self._costs.balance(n)
+        if balance is None or (self.worst_case and balance > theory):
+            return theory  # freezing the buffers, which nothing spreads, must not take long
+        return balance
 
     @property
     def pending(self) -> tuple[Buffers, ...]:
@@ -290,7 +351,14 @@ class LazyMatrix:
     # --- helpers -----------------------------------------------------------------------------
 
     def _zero(self) -> State:
-        return self.backend.from_local(LocalState(LocalBackend(), self._kinds, {BY_ROW: {}, BY_COLUMN: {}}))
+        if isinstance(self.backend, SparkBackend):
+            return LayeredState.zero(self.backend, self._kinds)
+        return LocalState(LocalBackend(), self._kinds, {BY_ROW: {}, BY_COLUMN: {}})
+
+    def _placed(self, state: LocalState) -> State:
+        if isinstance(self.backend, SparkBackend):
+            return LayeredState.from_local(self.backend, state)
+        return self.backend.from_local(state)
 
     def _pending(self) -> list[Buffers]:
         frozen = [self._rebuild.buffers] if self._rebuild is not None else []
@@ -321,43 +389,6 @@ class LazyMatrix:
         layers = np.zeros((self.ring.planes, *lines.shape), np.int64)
         layers[:, lines.rows, lines.columns] = lines.values
         return layers if self.ring.modulus else layers[0]
-
-    def _default_height(self) -> int:
-        if isinstance(self.backend, LocalBackend):
-            return max(16, -(-max(self.shape) // LOCAL_STRIPES))
-        return SPARK_HEIGHT
-
-
-class Costs:
-    """Measured costs, and the ε that follows from them.
-
-    A read that passes buffers of rank ``t`` costs ``c·t``, a rebuild ``R``. A period
-    of ``r`` updates costs ``c·r²/2 + R``, which is least an update for
-    ``r = sqrt(2·R/c)``: then reading and rebuilding cost the same.
-    """
-
-    def __init__(self) -> None:
-        self.work = 0
-        self.rebuilds = 0
-        self.rebuilding = 0.0
-        self._reading, self._ranks = 0.0, 0
-        self._balance: float | None = None
-
-    def note_reading(self, seconds: float, rank: int) -> None:
-        """Note a read and the rank of the buffers that it passed."""
-        self._reading += seconds
-        self._ranks += rank
-
-    def close_period(self) -> None:
-        """Take the costs of the period that a rebuild ends into account."""
-        if self._ranks:
-            self._balance = math.sqrt(2 * self.rebuilding * self._ranks / max(self._reading, 1e-9))
-        self.rebuilds += 1
-        self.rebuilding, self._reading, self._ranks = 0.0, 0.0, 0
-
-    def balance(self, n: int) -> int | None:
-        """The rank at which a rebuild is due, between ``n^0.25`` and ``n``; None before one was measured."""
-        return None if self._balance is None else int(min(max(self._balance, n**0.25, 2), n))
 
 
 def _bytes(lines: Sparse) -> int:

@@ -15,46 +15,53 @@ import numpy as np
 from dyntc_spark.blocks.grid import Grid, Ids
 from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Operation, Result, Where
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Block, Ints, Sparse
 
 
 @dataclass(frozen=True)
-class ReadLines(Operation[Sparse]):
-    """The rows ``ids`` of a matrix in stripes, in that order, as a stack of lines at the driver."""
+class Reading(Operation[Result]):
+    """What is asked of the rows ``rows`` of a matrix in stripes, of each in its own stripe only."""
 
     grid: Grid
     ring: Ring
-    ids: Ids
+    rows: Ids
 
     @cached_property
-    def _stripes(self) -> dict[int, tuple[Ids, Ids]]:
-        return {stripe: (places, inside) for stripe, places, inside in self.grid.down.cut(self.ids)}
+    def stripes(self) -> dict[int, tuple[Ids, Ids]]:
+        """For each stripe the places in ``rows`` that it answers, and the rows inside it."""
+        return {stripe: (places, inside) for stripe, places, inside in self.grid.down.cut(self.rows)}
 
     @cached_property
     def where(self) -> Where:
         """Only the stripes asked for."""
-        return Where(rows=frozenset(self._stripes))
+        return Where(rows=frozenset(self.stripes))
 
     @property
     def report_ring(self) -> Ring:
         """The matrix's own."""
         return self.ring
 
+
+@dataclass(frozen=True)
+class ReadLines(Reading[Sparse]):
+    """Rows of a matrix in stripes, in the order asked for, as a stack of lines at the driver."""
+
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Report the lines that lie in this stripe."""
         del left, right
-        cell.report(cell.bi, self.ring.take_rows(cell[self.name], self._stripes[cell.bi][1]))
+        inside = self.stripes[cell.bi][1].astype(np.int32)  # as the rows of a block are: nothing is converted
+        cell.report(cell.bi, self.ring.take_rows(cell[self.name], inside))
 
     def collect(self, reports: Mapping[int, Block]) -> Sparse:
         """Put the lines in the order asked for."""
-        modulus, shape = self.ring.modulus, (len(self.ids), self.grid.shape[1])
+        modulus, shape = self.ring.modulus, (len(self.rows), self.grid.shape[1])
         parts = []
         for stripe, block in sorted(reports.items()):
             rows, columns, values = self.ring.coordinates(block)
-            parts.append((self._stripes[stripe][0][rows], columns, values))
+            parts.append((self.stripes[stripe][0][rows], columns, values))
         if not parts:
             return lazy_lines.nothing(*shape, self.ring.planes, modulus)
         rows, columns, values = (np.concatenate(side, axis=-1) for side in zip(*parts, strict=True))
@@ -64,32 +71,15 @@ class ReadLines(Operation[Sparse]):
 
 
 @dataclass(frozen=True)
-class ReadEntries(Operation[Ints]):
+class ReadEntries(Reading[Ints]):
     """Entries of a matrix in stripes at the places ``(rows[q], columns[q])``: ``values[plane, q]``."""
 
-    grid: Grid
-    ring: Ring
-    rows: Ids
     columns: Ids
-
-    @cached_property
-    def _stripes(self) -> dict[int, tuple[Ids, Ids]]:
-        return {stripe: (places, inside) for stripe, places, inside in self.grid.down.cut(self.rows)}
-
-    @cached_property
-    def where(self) -> Where:
-        """Only the stripes that hold one of the places."""
-        return Where(rows=frozenset(self._stripes))
-
-    @property
-    def report_ring(self) -> Ring:
-        """The matrix's own."""
-        return self.ring
 
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Report the entries of this stripe that are not zero, as one line of all places in it."""
         del left, right
-        places, inside = self._stripes[cell.bi]
+        places, inside = self.stripes[cell.bi]
         found = self.ring.get(cell[self.name], inside, self.columns[places])
         hit = np.flatnonzero(found.any(axis=0))
         shape = (1, len(places))
@@ -100,7 +90,7 @@ class ReadEntries(Operation[Ints]):
         out = np.zeros((self.ring.planes, len(self.rows)), np.int64)
         for stripe, block in reports.items():
             _, columns, values = self.ring.coordinates(block)
-            out[:, self._stripes[stripe][0][columns]] = values
+            out[:, self.stripes[stripe][0][columns]] = values
         return out
 
 

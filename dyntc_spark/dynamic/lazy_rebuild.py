@@ -10,12 +10,17 @@ has touched yet).
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
+import numpy as np
+import numpy.typing as npt
+
+from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.local import LocalState
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic.lazy_layers import LayeredState
 from dyntc_spark.dynamic.lazy_operations import Fold
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Sparse
@@ -37,66 +42,76 @@ class Rebuild:
     def __init__(self, state: State, buffers: Buffers) -> None:
         self.state = state
         self.buffers = buffers
-        self._sides = {
-            BY_ROW: _Side(state.kinds[BY_ROW], buffers.columns_j, buffers.rows_i),
-            BY_COLUMN: _Side(state.kinds[BY_COLUMN], buffers.rows_i, buffers.columns_j),
-        }
-        self._pieces = [(name, stripe) for name, side in self._sides.items() for stripe in side.stripes]
-        self._cost = np.cumsum([cost for side in self._sides.values() for cost in side.costs], dtype=np.int64)
+        self._sides = (
+            _Side(state, BY_ROW, buffers.columns_j, buffers.rows_i),
+            _Side(state, BY_COLUMN, buffers.rows_i, buffers.columns_j),
+        )
+        self._cost = np.cumsum(np.concatenate([side.costs for side in self._sides]))
+        # A piece forms its products, and copies what its stripe holds.
+        self._weight = self._cost + np.cumsum(np.concatenate([side.held for side in self._sides]))
         self._next = 0
 
     @property
     def done(self) -> bool:
         """Whether every piece has run."""
-        return self._next == len(self._pieces)
+        return self._next == len(self._cost)
 
     @property
     def products(self) -> int:
         """Products that all pieces together form."""
         return int(self._cost[-1]) if len(self._cost) else 0
 
-    @property
-    def largest_piece(self) -> int:
-        """Products that the most expensive piece forms."""
-        return int(np.diff(self._cost, prepend=0).max(initial=0))
-
     def advance(self, share: float) -> int:
-        """Run pieces until this share of the cost is behind us, in one superstep; give the products formed."""
-        stop = len(self._pieces)
-        if share < 1:
-            stop = max(self._next, int(np.searchsorted(self._cost, share * self.products, side="right")))
-        chosen, first = self._pieces[self._next : stop], self._next
-        if chosen:
-            folds = [
-                side.fold(name, [stripe for which, stripe in chosen if which == name])
-                for name, side in self._sides.items()
-            ]
-            self.state, _ = self.state.run(*(fold for fold in folds if fold.left.touched))
-            self._next = stop
-        before, after = (int(self._cost[k - 1]) if k else 0 for k in (first, self._next))
-        return after - before
+        """Run pieces until this share of the work is behind us, in one superstep; give the products formed."""
+        first, stop = self._next, len(self._cost)
+        if share < 1 and stop:
+            stop = max(first, int(np.searchsorted(self._weight, share * self._weight[-1], side="right")))
+        if first == stop:
+            return 0
+        folds, shift = [], 0
+        for side in self._sides:
+            low, high = (min(max(place - shift, 0), len(side.stripes)) for place in (first, stop))
+            shift += len(side.stripes)
+            if low < high:
+                folds.append(side.fold(low, high))
+        self.state, _ = self.state.run(*folds)
+        self._next = stop
+        return int(self._cost[stop - 1] - (self._cost[first - 1] if first else 0))
 
 
 class _Side:
     """One of the two products: ``left``, given as its columns, by stripes of rows; ``right`` whole."""
 
-    def __init__(self, kind: Kind, left: Sparse, right: Sparse) -> None:
-        self._kind, self._right = kind, right
+    def __init__(self, state: State, name: str, left: Sparse, right: Sparse) -> None:
+        self._name, self._kind, self._right = name, state.kinds[name], right
         self._left = sparse.transpose(left)  # sorted by row, so that the slice of a stripe is a run of entries
-        step = kind.grid.down.step
-        self.stripes: list[int] = np.unique(self._left.rows // step).tolist()
-        lengths = np.bincount(right.rows, minlength=right.shape[0])
-        products = np.bincount(self._left.rows // step, weights=lengths[self._left.columns])
-        self.costs: list[float] = products[self.stripes].tolist()
+        stripe = self._left.rows // np.int32(self._kind.grid.down.step)
+        starts = np.flatnonzero(np.diff(stripe, prepend=np.int32(-1)))
+        self._bounds = np.append(starts, self._left.nnz)
+        self.stripes = stripe[starts]
+        products = np.bincount(right.rows, minlength=right.shape[0])[self._left.columns]
+        self.costs: Ids = np.diff(np.append(0, np.cumsum(products))[self._bounds])
+        self.held = _entries(state, name, self.stripes)
 
-    def fold(self, name: str, stripes: list[int]) -> Fold:
-        """Give the operation that rebuilds these stripes."""
-        axis, left = self._kind.grid.down, self._left
-        slices = {}
-        for stripe in stripes:
-            top = stripe * axis.step
-            begin, end = np.searchsorted(left.rows, [top, top + axis.step])
+    def fold(self, low: int, high: int) -> Fold:
+        """Give the operation that rebuilds the stripes numbered ``low … high - 1`` here."""
+        axis, left, slices = self._kind.grid.down, self._left, {}
+        for stripe, begin, end in zip(
+            self.stripes[low:high].tolist(), self._bounds[low:high], self._bounds[low + 1 : high + 1], strict=True
+        ):
             shape = axis.extent(stripe), left.shape[1]
-            rows = left.rows[begin:end] - np.int32(top)
+            rows = left.rows[begin:end] - np.int32(stripe * axis.step)
             slices[stripe] = Sparse(shape, rows, left.columns[begin:end], left.values[:, begin:end])
-        return Fold(name, Strip(self._kind.ring, axis, left.shape[1], True, slices), self._right)
+        return Fold(self._name, Strip(self._kind.ring, axis, left.shape[1], True, slices), self._right)
+
+
+def _entries(state: State, name: str, stripes: npt.NDArray[np.int32]) -> Ids:
+    """Entries that these stripes hold, or about as many."""
+    if isinstance(state, LayeredState):
+        return np.asarray(state.sizes_of(name)[stripes] // (8 + 4 * state.kinds[name].ring.planes))
+    assert isinstance(state, LocalState)  # noqa: S101  (there are two backends)
+    found = map(state.blocks[name].get, ((stripe, 0) for stripe in stripes.tolist()))
+    sizes = (
+        0 if block is None else block.nnz if isinstance(block, Sparse) else math.prod(block.shape) for block in found
+    )
+    return np.fromiter(sizes, np.int64, len(stripes))
