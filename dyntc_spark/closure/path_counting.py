@@ -24,36 +24,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from copy import deepcopy
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
+from dyntc_spark.blocks.columns import INTEGERS
+from dyntc_spark.blocks.exhibit import exhibit, exhibited
 from dyntc_spark.blocks.grid import Axis, Ids
+from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.closure.certificate import Successors, certify_matrix
 from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.engine import Certificate, Edges, Engine
+from dyntc_spark.closure.path_numbers import PathCounts, bits_of
 from dyntc_spark.closure.path_sweep import CountPaths, path_totals
 from dyntc_spark.closure.path_update import Change, Lines
 from dyntc_spark.closure.topology import Topology
+from dyntc_spark.dynamic import lazy_lines
+from dyntc_spark.dynamic.lazy_frame import reached_frame
+from dyntc_spark.dynamic.lazy_layers import LayeredState
 from dyntc_spark.dynamic.lazy_matrix import BUDGET, LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
-from dyntc_spark.errors import ShapeMismatchError
-from dyntc_spark.kernels import sparse
+from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.primes import primes_needed, random_primes
 
 PRIME_BITS = 23
 LEAST_BITS = 64  # path counts below 2**64 never ask for new primes
-ROUNDING = 1 + 2.0**-20  # more than all errors of floating point sums of positive numbers below
-
-
-class PathCounts(NamedTuple):
-    """Numbers of paths; where ``exact`` is false, there are at least that many."""
-
-    counts: list[int]
-    exact: npt.NDArray[np.bool_]
 
 
 class PathCounting(Engine):
@@ -74,8 +76,11 @@ class PathCounting(Engine):
         Of the generator that draws the primes; by default they are unpredictable.
     primes
         Use these primes, whatever they mean for the error.
-    epsilon, budget, worst_case
+    epsilon, budget
         See ``LazyMatrix``.
+    worst_case
+        Spread each rebuild over the updates that follow it. By default in this process, where it bounds the time of
+        every update; on Spark, where each share would be one more job, only if asked for.
 
     Examples
     --------
@@ -106,11 +111,10 @@ class PathCounting(Engine):
         primes: Sequence[int] | None = None,
         epsilon: float | None = None,
         budget: int = BUDGET,
-        worst_case: bool = False,
+        worst_case: bool | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "backend": backend, "epsilon": epsilon, "budget": budget, "worst_case": worst_case,
-        }  # fmt: skip
+        self._where: Backend = backend or LocalBackend()
+        self._options: dict[str, Any] = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
         self._error_probability = error_probability
         self._random = np.random.default_rng(seed)
         self._given = tuple(primes) if primes is not None else None
@@ -122,8 +126,19 @@ class PathCounting(Engine):
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
 
-    def init(self, edges: Edges, vertices: int) -> None:
-        """Count the paths of this graph: on Spark two jobs, one of which only lays out the stripes."""
+    def init(self, edges: Edges | DataFrame, vertices: int) -> None:
+        """Count the paths of this graph, in topological order: on Spark one job.
+
+        Parameters
+        ----------
+        edges
+            Vertex numbers; or a DataFrame with the integer columns ``src`` and ``dst``, which comes to the driver as
+            Arrow arrays: edges are few beside the closure.
+        vertices
+            How many there are; they are numbered from 0.
+        """
+        if isinstance(edges, DataFrame):
+            edges = _collected(edges)
         graph = Topology(self._checked(edges, vertices), vertices)
         totals = np.ones(vertices)
         path_totals(graph.adjacency, np.argsort(graph.rank), totals)
@@ -155,7 +170,7 @@ class PathCounting(Engine):
             lines, affected = self._gather(changes)
             totals = self._totals[affected]
             path_totals(graph.adjacency, affected[np.argsort(graph.rank[affected])], self._totals)
-            if _bits(self._totals, self.vertices) > self._bits:
+            if bits_of(self._totals, self.vertices) > self._bits:
                 self._matrix, self._bits = self._counted(graph, self._totals)
             else:
                 self.matrix.update(*lines.factors(changes))
@@ -179,8 +194,14 @@ class PathCounting(Engine):
         sources = np.unique(np.concatenate([change.edges.sources for change in changes]))
         targets = np.unique(np.concatenate([change.edges.targets for change in changes]))
         rows, columns = self.matrix.gather(rows=targets, columns=sources)
-        rows, columns = self._with_diagonal(rows, targets), self._with_diagonal(columns, sources)
-        return Lines(targets, rows, sources, columns, self.matrix.ring), np.unique(columns.columns).astype(np.int64)
+        rows, columns = lazy_lines.with_units(rows, targets), lazy_lines.with_units(columns, sources)
+        return Lines(targets, rows, sources, columns, self.matrix.ring), self._marked(columns)
+
+    def _marked(self, columns: Sparse) -> Ids:
+        """The vertices at which some line has an entry, ascending: a pass over a flag a vertex, no sort."""
+        flags = np.zeros(self.vertices, np.bool_)
+        flags[columns.columns] = True
+        return np.flatnonzero(flags)
 
     def _counted(self, graph: Topology, totals: npt.NDArray[np.float64]) -> tuple[LazyMatrix, float]:
         """Count the paths of a graph modulo fresh primes; say up to how many bits of a count these are meant for."""
@@ -189,11 +210,11 @@ class PathCounting(Engine):
         bits = math.inf
         primes = self._given
         if primes is None:
-            bits = min(float(room), max(LEAST_BITS, 2 * _bits(totals, vertices)))
+            bits = min(float(room), max(LEAST_BITS, 2 * bits_of(totals, vertices)))
             degree = math.ceil(5 / 3 * math.log(2) * bits)
             count = primes_needed(room**2, self._error_probability, PRIME_BITS, degree)
             primes = random_primes(count, PRIME_BITS, self._random)
-        matrix = LazyMatrix((room, room), Modular(primes), **self._options)
+        matrix = self._empty(room, primes)
         edges = graph.adjacency.edges()
         turned = Edges(edges.targets, edges.sources)
         matrix.fill(
@@ -202,6 +223,15 @@ class PathCounting(Engine):
         )
         self._draws += 1
         return matrix, bits
+
+    def _empty(self, room: int, primes: Sequence[int]) -> LazyMatrix:
+        ring, options = Modular(tuple(primes)), {**self._options, "worst_case": self._spread}
+        return LazyMatrix((room, room), ring, backend=self._where, **options)
+
+    @property
+    def _spread(self) -> bool:
+        asked: bool | None = self._options["worst_case"]
+        return self.backend == "local" if asked is None else asked
 
     # --- Query -------------------------------------------------------------------------------
 
@@ -223,23 +253,18 @@ class PathCounting(Engine):
         PathCounts(counts=[1, 1], exact=array([False,  True]))
         """
         residues = self._residues(sources, targets)
-        primes = self.matrix.ring.modulus or ()
-        product = math.prod(primes)
-        factors = [product // p * pow(product // p, -1, p) for p in primes]
-        counts = [sum(r * f for r, f in zip(column, factors, strict=True)) % product for column in residues.T.tolist()]
-        totals = self._totals[self._vertices(sources)] * ROUNDING
-        return PathCounts(counts, totals < float(min(product, 2**1000)))
+        return PathCounts.of(residues, self.matrix.ring.modulus or (), self._totals[self._vertices(sources)])
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from it, sorted: one job."""
         chosen = np.unique(self._vertices(vertices))
-        found = self._with_diagonal(self.matrix.gather(rows=chosen)[0], chosen)
+        found = lazy_lines.with_units(self.matrix.gather(rows=chosen)[0], chosen)
         return Edges(chosen[found.rows], found.columns.astype(np.int64))
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
         chosen = np.unique(self._vertices(vertices))
-        found = self._with_diagonal(self.matrix.gather(columns=chosen)[1], chosen)
+        found = lazy_lines.with_units(self.matrix.gather(columns=chosen)[1], chosen)
         return Edges(found.columns.astype(np.int64), chosen[found.rows])
 
     def _residues(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> Ints:
@@ -247,6 +272,57 @@ class PathCounting(Engine):
         if len(x) != len(y):
             raise ShapeMismatchError("as many sources as targets", f"{len(x)} and {len(y)}", "Pass parallel lists.")
         return np.asarray(self.matrix.lookup(np.stack([x, y], axis=1)) + (x == y))
+
+    # --- states that move, show and prove themselves -----------------------------------------
+
+    @property
+    def backend(self) -> str:
+        """Where the matrix is: ``"local"`` or ``"spark"``."""
+        return "local" if isinstance(self._where, LocalBackend) else "spark"
+
+    def moved(self, backend: Backend) -> PathCounting:
+        """Give the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
+        matrix = self.matrix.moved(backend)
+        if matrix is self.matrix:
+            return self
+        other = PathCounting(backend)
+        other.__dict__.update(self.__dict__ | {"_where": backend, "_matrix": matrix})
+        other._graph, other._totals = deepcopy(self._graph), self._totals.copy()
+        matrix.worst_case = other._spread
+        return other
+
+    def verify(self) -> Certificate:
+        """Certify the closure, in one job; where a prime hides a pair, count again modulo fresh primes.
+
+        Primes that were given to the engine are given up then.
+        """
+        first = found = self._certificate()
+        while not found.holds:
+            self._given = None
+            self._matrix, self._bits = self._counted(self._graph, self._totals)
+            found = self._certificate()
+        return Certificate(first.rows, first.missing, repaired=not first.holds)
+
+    def _certificate(self) -> Certificate:
+        graph = self._graph.adjacency
+        return certify_matrix(self.matrix, Successors(graph.starts, graph.degrees, graph.targets))
+
+    def blocks(self, spark: SparkSession) -> DataFrame:
+        """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
+        state, encode = self.matrix.state, self.matrix.ring.encode
+        buffers = [
+            (name, number, 0, payload)
+            for number, pending in enumerate(self.matrix.pending)
+            for name, lines in (("buf_j", pending.columns_j), ("buf_i", pending.rows_i))
+            if lines.nnz and (payload := encode(lines))
+        ]
+        lazy = exhibit(state.flat if isinstance(state, LayeredState) else state, spark)
+        return lazy.unionAll(exhibited(buffers, spark)) if buffers else lazy
+
+    def rows(self, spark: SparkSession) -> DataFrame | None:
+        """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
+        del spark
+        return reached_frame(self.matrix, self.vertices) if self.backend == "spark" else None
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -275,17 +351,11 @@ class PathCounting(Engine):
             "edges": len(self._graph.adjacency),
             "primes": self.matrix.ring.modulus,
             "error_probability": self._error_probability if self._given is None else None,
-            "path_bits": _bits(self._totals, self.vertices),
+            "path_bits": bits_of(self._totals, self.vertices),
             "path_bits_allowed": self._bits,
             "draws_of_primes": self._draws,
             **self.matrix.stats(),
         }
-
-    def _with_diagonal(self, lines: Sparse, ids: Ids) -> Sparse:
-        """Add the empty path: line ``q`` is that of vertex ``ids[q]``."""
-        ring = self.matrix.ring
-        ones = sparse.from_coordinates(np.arange(len(ids)), ids, ring.values(None, len(ids)), lines.shape, ring.modulus)
-        return sparse.add(lines, ones, ring.modulus)
 
     def _vertices(self, ids: npt.ArrayLike) -> Ids:
         return Axis(self.vertices, 1).ids(ids, "vertex")
@@ -298,11 +368,18 @@ class PathCounting(Engine):
         return EdgeSet.of(Edges(sources, targets)).edges
 
 
+def _collected(edges: DataFrame) -> Edges:
+    """Bring edges to the driver, without a Python object an edge."""
+    types = dict(edges.dtypes)
+    for name in ("src", "dst"):
+        if types.get(name) not in INTEGERS:
+            raise EntryValueError(f"an integer column {name!r}", f"{types.get(name)}", "Number the vertices first.")
+    table = edges.select(F.col("src").cast("bigint"), F.col("dst").cast("bigint")).toArrow()
+    for name in ("src", "dst"):
+        if table.column(name).null_count:
+            raise EntryValueError(f"no nulls in column {name!r}", "a null", "Drop or fill such rows first.")
+    return Edges(table.column("src").to_numpy(), table.column("dst").to_numpy())
+
+
 def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
     return Edges(edges.sources[kept], edges.targets[kept])
-
-
-def _bits(totals: npt.NDArray[np.float64], vertices: int) -> float:
-    """Bits of the largest number of paths that there can be: by the totals, and 2^n at most."""
-    largest = float(totals.max(initial=1.0)) * ROUNDING
-    return min(float(vertices), math.log2(largest)) if math.isfinite(largest) else float(vertices)

@@ -9,7 +9,7 @@ from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.path_counting import PathCounting
-from dyntc_spark.errors import CycleError, IndexOutsideError, SessionError, ShapeMismatchError
+from dyntc_spark.errors import CycleError, EntryValueError, IndexOutsideError, SessionError, ShapeMismatchError
 
 
 class Twin:
@@ -268,6 +268,64 @@ def test_grow(backend):
         engine.grow(7)
 
 
+def test_init_from_a_dataframe(spark):
+    for backend in (LocalBackend(), SparkBackend(spark)):
+        engine = PathCounting(backend, seed=1)
+        engine.init(spark.createDataFrame([(0, 1), (1, 2), (0, 2)], "src int, dst bigint"), 4)
+        compare(engine, Twin(4, [(0, 1), (1, 2), (0, 2)]).counts())
+        for frame, message in (
+            (spark.createDataFrame([("a", 1)], "src string, dst int"), "integer column 'src'"),
+            (spark.createDataFrame([(0, None)], "src int, dst int"), "no nulls in column 'dst'"),
+        ):
+            with pytest.raises(EntryValueError, match=message):
+                engine.init(frame, 4)
+        compare(engine, Twin(4, [(0, 1), (1, 2), (0, 2)]).counts())
+
+
+def test_moved_and_shown(spark):
+    """The same answers on both backends, in the middle of a script; rows and blocks as DataFrames."""
+    twin = Twin(70, [(k, k + 1) for k in range(68)])
+    near = PathCounting(seed=1)
+    near.init(edges_of(twin.edges), 70)
+    near.apply(Edges.of([3], [69]), Edges.of([10], [11]))
+    twin = twin.changed([(3, 69)], [(10, 11)])
+    assert near.backend == "local"
+    assert near.moved(LocalBackend()) is near
+    assert near.rows(spark) is None
+    far = near.moved(SparkBackend(spark))
+    assert far.backend == "spark"
+    assert far.moved(SparkBackend(spark)) is far
+    far.apply(Edges.of([69], [20]), Edges.of())
+    after = twin.changed([(69, 20)])
+    compare(near, twin.counts(), "where it was")
+    for engine in (far, far.moved(LocalBackend())):
+        compare(engine, after.counts(), engine.backend)
+        names = {row.matrix: row.nnz for row in engine.blocks(spark).select("matrix", "nnz").collect()}
+        assert set(names) == {"by_row", "by_column", "buf_i", "buf_j"}
+    found = {row.number: row.reached for row in far.rows(spark).collect()}
+    assert found == {v: [w for w in range(70) if counts[w]] for v, counts in enumerate(after.counts())}
+
+
+def test_verify(backend):
+    """A certificate where all is right; fresh primes where one hides a pair."""
+    twin = Twin(6, [(0, 2), (0, 3), (2, 1), (3, 1), (1, 4)])
+    good, bad = PathCounting(backend, seed=1), PathCounting(backend, primes=[2])
+    for engine in (good, bad):
+        engine.init(edges_of(twin.edges), 6)
+        engine.apply(Edges.of([4], [5]), Edges.of())
+    twin = twin.changed([(4, 5)])
+    found = good.verify()
+    assert (found.holds, found.repaired, found.rows, len(found.missing)) == (True, False, 6, 0)
+    assert bad.query([0], [1]).tolist() == [False]
+    found = bad.verify()
+    assert (found.holds, found.repaired) == (True, True)
+    missing = zip(found.missing.sources.tolist(), found.missing.targets.tolist(), strict=True)
+    assert set(missing) <= {(0, 1), (0, 4), (0, 5)}
+    assert len(found.missing)
+    compare(bad, twin.counts())
+    assert not bad.verify().repaired
+
+
 def test_jobs(spark):
     """One gather a batch, whatever its shape; one question, one job."""
     backend = SparkBackend(spark)
@@ -278,7 +336,7 @@ def test_jobs(spark):
             action()
         return len(noted)
 
-    assert jobs(lambda: engine.init(Edges.of([0, 1], [1, 2]), 200)) == 2
+    assert jobs(lambda: engine.init(Edges.of([0, 1], [1, 2]), 200)) == 1
     assert jobs(lambda: engine.apply(Edges.of([3], [4]), Edges.of())) == 1
     assert jobs(lambda: engine.apply(Edges.of(range(100, 150), range(150, 200)), Edges.of([0], [1]))) == 1
     assert jobs(lambda: engine.apply(Edges.of([1], [0]), Edges.of([3], [4]))) == 1
