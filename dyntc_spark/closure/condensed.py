@@ -14,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dyntc_spark.closure.components import UNBOUNDED, Components, closed_within
 from dyntc_spark.closure.edge_set import EdgeSet, distinct
-from dyntc_spark.kernels import pool, reach, refresh, refresh_rows
+from dyntc_spark.kernels import pool, reach, refresh, refresh_answers, refresh_rows, stripe, subgraph
 from dyntc_spark.kernels.pool import Rows
 from dyntc_spark.kernels.reach import Ids, Offsets
 from dyntc_spark.kernels.refresh import EDGES, FREE, HEADS, PAIRS, Condensed, Part
@@ -96,32 +97,99 @@ class Scratch:
 
 
 class State:
-    """A digraph, its condensation and its closure."""
+    """A digraph, its condensation and its closure.
 
-    def __init__(self, edges: EdgeSet, vertices: int) -> None:
-        offsets, targets = edges.adjacency(vertices)
-        component, count = reach.strong_components(offsets, targets)
-        member_offsets, members = reach.grouped(component, count)
-        row_offsets, heads = reach.closed_rows(offsets, targets, component, member_offsets, members)
-        sizes = np.diff(member_offsets)
-        pairs = int(reach.weights(row_offsets, heads, member_offsets) @ sizes)
-        after, first = refresh.ring(member_offsets, members)
-        self.rows, self.out = Pool(row_offsets, heads), Pool(offsets, targets)
-        self.into = Pool(*reach.transposed(offsets, targets))
+    Parameters
+    ----------
+    parts
+        The digraph and its components.
+    row_offsets, heads
+        What each component reaches.
+    pairs
+        Number of pairs of vertices in the closure, a vertex with itself included.
+    """
+
+    def __init__(self, parts: Components, row_offsets: Offsets, heads: Ids, pairs: int) -> None:
+        after, first = refresh.ring(parts.member_offsets, parts.members)
+        self.rows, self.out = Pool(row_offsets, heads), Pool(parts.offsets, parts.targets)
+        self.into = Pool(*reach.transposed(parts.offsets, parts.targets))
         self.graph = Condensed(
-            component=_owned(component),
+            component=_owned(parts.component),
             after=_owned(after),
             first=_owned(first),
-            size=sizes.astype(np.int32),
-            free=np.zeros(0, np.int32),
-            totals=np.array([pairs, len(edges), len(heads), 0]),
+            size=parts.sizes,
+            free=np.flatnonzero(parts.sizes == 0).astype(np.int32),
+            totals=np.array([pairs, len(parts.targets), len(heads), np.count_nonzero(parts.sizes == 0)]),
             rows=self.rows.rows,
             out=self.out.rows,
             into=self.into.rows,
         )
         self._scratch: Scratch | None = None
-        self.affected = vertices
+        self.affected = len(parts.component)
         self._replaced: Replaced | None = None
+        self.room = UNBOUNDED  #: numbers that the rows which a batch builds may have in all
+
+    @classmethod
+    def of(cls, edges: EdgeSet, vertices: int, budget: int | None = None) -> State:
+        """Condense and close a digraph: linear in edges and pairs."""
+        return cls.closed(Components.of(edges, vertices), budget)
+
+    @classmethod
+    def closed(cls, parts: Components, budget: int | None = None) -> State:
+        """Close a digraph whose components are known; refuse when the rows outgrow a budget of so many bytes."""
+        row_offsets, heads = closed_within(parts, budget)
+        return cls(
+            parts, row_offsets, heads, int(reach.weights(row_offsets, heads, parts.member_offsets) @ parts.sizes)
+        )
+
+    @property
+    def parts(self) -> Components:
+        """The digraph and its components as they are now: one pass over both."""
+        graph = self.graph
+        return Components(*self.edges.adjacency(self.vertices), graph.component.copy(), *self.members())
+
+    def members(self) -> tuple[Offsets, Ids]:
+        """The members of each component, as offsets and vertices."""
+        return reach.grouped(self.graph.component, len(self.graph.size))
+
+    @property
+    def component(self) -> Ids:
+        """The component of each vertex."""
+        return self.graph.component
+
+    @property
+    def largest(self) -> int:
+        """Number of members of the largest component."""
+        return int(self.graph.size.max(initial=0))
+
+    @property
+    def heads(self) -> int:
+        """How many numbers all rows have."""
+        return int(self.graph.totals[HEADS])
+
+    # --- questions ---------------------------------------------------------------------------
+
+    def holds(self, rows: Ids, columns: Ids) -> npt.NDArray[np.bool_]:
+        """Tell for each ``q`` whether component ``rows[q]`` reaches ``columns[q]``: a binary search each."""
+        return pool.holds_each(self.graph.rows, rows, columns)
+
+    def descendants(self, vertices: Ids) -> tuple[Offsets, Ids]:
+        """Give for each of ``vertices`` what it reaches, ascending, as offsets and vertices."""
+        return refresh_answers.descendants(self.graph, vertices)
+
+    def ancestors(self, vertices: Ids) -> tuple[Offsets, Ids]:
+        """Give for each of ``vertices`` what reaches it, ascending: a search backwards for each component."""
+        components, which = np.unique(self.graph.component[vertices], return_inverse=True)
+        return refresh_answers.ancestors(self.graph, self.graph.first[components], which)
+
+    def lacking(self) -> tuple[Ids, Ids]:
+        """Give a vertex of each component whose row lacks something, and a vertex that it lacks."""
+        numbers = np.flatnonzero(self.graph.size).astype(np.int32)
+        edges = subgraph.contracted(*self.parts)
+        found = stripe.lacking(numbers, *pool.taken(self.graph.rows, numbers), *edges, len(self.graph.size))
+        return self.graph.first[found[0]], self.graph.first[found[1]]
+
+    # --- changes -----------------------------------------------------------------------------
 
     @property
     def vertices(self) -> int:
@@ -166,32 +234,39 @@ class State:
             held.trim()
         return compacted
 
+    def rest(self) -> None:
+        """Do what had better be done between two batches; after `tidy`."""
+
     def apply(self, inserted: Offsets, deleted: Offsets, limit: int) -> Former | None:
         """Change the edges, given as ascending keys, after `tidy`; give what was replaced, which lasts until the next.
 
-        None when more than ``limit`` vertices are affected: then nothing has happened.
+        None when more than ``limit`` vertices are affected, or their rows pass ``room``: then nothing has happened.
         """
         graph, scratch = self.graph, self._scratch or self._clean_scratch()
         self._scratch = None  # until it is clean again
         tails, former_tails = self.out.revise(inserted, deleted)
         heads, former_heads = self.into.revise(_turned(inserted), _turned(deleted))
+        self._look(inserted, deleted)
         decisive, strained = refresh.decisive_tails(graph, inserted, deleted)
         if len(strained):
             decisive = np.append(decisive, self._broken(strained, tails, scratch))
         affected = refresh.ancestors(graph.into, decisive, scratch.place, limit)
-        if len(affected) <= limit:
+        former = None
+        if len(affected) <= limit and self._fetch(affected, tails, scratch):
             part, lost = self._part(affected, tails, scratch)
             base = self.rows.used
             gain = self._rebuild(part, scratch)
-            former = self._former(part, lost)
-            self._reserve_free(int(graph.totals[FREE]) + len(lost))
-            refresh_rows.commit(graph, part, lost, gain, tails, heads)
-            self.affected = len(affected)
-            self._replaced = base, part.numbers[part.altered], former.starts, former.lengths
-            self.out.settle(*former_tails)
-            self.into.settle(*former_heads)
-        else:
-            former = None
+            if gain is None:
+                self.rows.used = base
+            else:
+                former = self._former(part, lost)
+                self._reserve_free(int(graph.totals[FREE]) + len(lost))
+                self._replacing(part.numbers[part.altered])
+                refresh_rows.commit(graph, part, lost, gain, tails, heads)
+                self.affected = len(affected)
+                self._replaced = base, part.numbers[part.altered], former.starts, former.lengths
+                self.out.settle(*former_tails)
+                self.into.settle(*former_heads)
         scratch.place[affected] = -1
         self._scratch = scratch
         return former
@@ -213,6 +288,17 @@ class State:
         graph.rows.lengths[numbers] = graph.size[numbers] = 1
         graph.totals[[PAIRS, HEADS, FREE]] += [extra, extra, -extra]
         self.rows.used = end
+
+    def _look(self, inserted: Offsets, deleted: Offsets) -> None:
+        """Have rows at hand that tell whether changes are harmless; a change of which none is at hand counts."""
+
+    def _fetch(self, affected: Ids, tails: Revised, scratch: Scratch) -> bool:
+        """Have the rows of the affected vertices at hand and those one step further; false when these are too many."""
+        del affected, tails, scratch
+        return True
+
+    def _replacing(self, numbers: Ids) -> None:
+        """Note that the rows ``numbers`` are about to be replaced."""
 
     def _broken(self, strained: Ids, tails: Revised, scratch: Scratch) -> Ids:
         """Give a member of each of these components that the batch breaks (rule ii)."""
@@ -245,9 +331,10 @@ class State:
         made = (begins, ends, component, member_offsets, members, numbers, fresh, altered, starts, lengths)
         return Part(affected, *made), lost
 
-    def _rebuild(self, part: Part, scratch: Scratch) -> int:
-        """Write the rows that change; give by how much pairs become more in them."""
+    def _rebuild(self, part: Part, scratch: Scratch) -> int | None:
+        """Write the rows that change; give by how much pairs become more in them, or None when they pass ``room``."""
         done = more = 0
+        last = self.rows.used + self.room
         while True:
             if scratch.clock > _LAST_MARK - refresh_rows.STAMPS * len(part.numbers):
                 scratch.marks[:], scratch.clock = 0, 0
@@ -258,6 +345,8 @@ class State:
             more += gain
             if done == len(part.numbers):
                 return more
+            if self.rows.used + need > last:
+                return None
             self.rows.reserve(need)
 
     def _former(self, part: Part, lost: Ids) -> Former:

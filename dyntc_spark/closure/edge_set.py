@@ -1,12 +1,12 @@
 """The edges of a digraph as a set: one sorted array of keys ``source * 2**32 + target``.
 
 A set is a value: a batch makes a new one, so that a batch that fails leaves the
-old one as it was.
+old one as it was. Sets share most of their keys, so that a small batch costs little.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,10 @@ from dyntc_spark.kernels.reach import without
 
 #: Vertices are numbered below this.
 MOST_VERTICES = 2**31 - 1
+#: So many changes are noted, at least, before a pass over a set brings them in.
+LEAST_CHANGES = 1024
 _LOW = 2**32 - 1
+_NOTHING = np.zeros(0, np.int64)
 
 
 def keys_of(edges: Edges) -> Ids:
@@ -37,9 +40,15 @@ def distinct(keys: Ids) -> Ids:
     return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
 
 
-@dataclass(frozen=True, slots=True)
 class EdgeSet:
     """A set of edges.
+
+    The keys are a sorted array that many sets share, and what was inserted and deleted since: two short ones.
+
+    Parameters
+    ----------
+    keys
+        Of the edges, ascending, each once.
 
     Examples
     --------
@@ -50,8 +59,10 @@ class EdgeSet:
     array([2, 2, 0])
     """
 
-    #: Ascending, each once.
-    keys: Ids
+    __slots__ = ("_added", "_base", "_gone")
+
+    def __init__(self, keys: Ids, added: Ids = _NOTHING, gone: Ids = _NOTHING) -> None:
+        self._base, self._added, self._gone = keys, added, gone
 
     @classmethod
     def of(cls, edges: Edges) -> EdgeSet:
@@ -59,28 +70,45 @@ class EdgeSet:
         return cls(distinct(keys_of(edges)))
 
     @property
+    def keys(self) -> Ids:
+        """The keys, ascending, each once: a pass over the set when it was changed since this was last asked."""
+        if len(self._added) or len(self._gone):
+            kept = without(self._base, self._gone)
+            self._base = np.insert(kept, np.searchsorted(kept, self._added), self._added)
+            self._added = self._gone = _NOTHING
+        return self._base
+
+    @property
     def edges(self) -> Edges:
         """The edges, sorted by source and target."""
         return edges_of(self.keys)
 
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
-        """Tell for each edge whether it is in the set."""
-        keys = keys_of(edges)
-        if not len(self):
-            return np.zeros(len(keys), np.bool_)
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self) - 1)
-        found: npt.NDArray[np.bool_] = self.keys[places] == keys
-        return found
+        """Tell for each edge whether it is in the set: a binary search."""
+        return self._has(keys_of(edges))
 
     def replaced(self, inserted: Edges, deleted: Edges) -> EdgeSet:
-        """Give the set without ``deleted`` and with ``inserted``: linear in the set, without sorting it again."""
-        kept = self.keys
-        if len(deleted):
-            kept = without(kept, distinct(keys_of(deleted)))
-        if len(inserted):
-            new = without(distinct(keys_of(inserted)), kept)
-            kept = np.insert(kept, np.searchsorted(kept, new), new)
-        return EdgeSet(kept)
+        """Give the set without ``deleted`` and with ``inserted``, itself when it is the same.
+
+        Costs a search for each change, and the changes since the last pass over the set: these are
+        few, for there is such a pass when they are more than a small multiple of the root of its size.
+        """
+        new, gone = distinct(keys_of(inserted)), distinct(keys_of(deleted))
+        gone = without(gone[self._has(gone)], new)
+        new = new[~self._has(new)]
+        if not len(new) and not len(gone):
+            return self
+        held_new, held_gone = _holds(self._base, new), _holds(self._base, gone)
+        added = np.union1d(without(self._added, gone), new[~held_new])
+        lost = np.union1d(without(self._gone, new), gone[held_gone])
+        changed = EdgeSet(self._base, added, lost)
+        if len(added) + len(lost) > max(LEAST_CHANGES, 8 * math.isqrt(len(self._base))):
+            changed.keys  # noqa: B018  (makes the pass)
+        return changed
+
+    def _has(self, keys: Ids) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = _holds(self._base, keys) & ~_holds(self._gone, keys) | _holds(self._added, keys)
+        return found
 
     def minus(self, other: EdgeSet) -> Edges:
         """Give the edges that ``other`` does not have."""
@@ -100,4 +128,13 @@ class EdgeSet:
         return edges_of(self.keys[places])
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self._base) + len(self._added) - len(self._gone)
+
+
+def _holds(ascending: Ids, keys: Ids) -> npt.NDArray[np.bool_]:
+    """Tell for each key whether it is among those that ascend."""
+    if not len(ascending):
+        return np.zeros(len(keys), np.bool_)
+    places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    found: npt.NDArray[np.bool_] = ascending[places] == keys
+    return found

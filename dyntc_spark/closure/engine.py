@@ -17,12 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame, SparkSession
 
+from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.errors import OptionError
 
-#: The columns of `Engine.blocks`; ``nnz`` counts the entries that are not zero.
-BLOCKS = "matrix string, bi int, bj int, codec string, nnz bigint, bytes bigint, payload binary"
+__all__ = ["BLOCKS", "Certificate", "Edges", "Engine"]
+
+#: What other engines take to build their state, in units of what rows of components take.
+BUILD_TIMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,14 @@ class Engine(ABC):
     name: ClassVar[str]
     #: Whether a "no" is always right; a "yes" is right in every engine.
     exact: ClassVar[bool]
+    #: Whether `load` tells how many vertices the last batch affected.
+    counts_affected: ClassVar[bool] = False
+    #: Bytes that the state may take in this process: `init` raises ``OutgrownError`` above, where the engine can.
+    budget: int | None = None
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        """Every engine can be made without arguments, or with the backend that its state is to be on."""
+        del backend
 
     @property
     @abstractmethod
@@ -97,9 +109,51 @@ class Engine(ABC):
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``."""
 
     @property
+    def edges(self) -> Edges:
+        """The edges as they are now, sorted."""
+        raise self._lacks("a list of its edges")
+
+    @property
     def backend(self) -> str:
         """Where the state is: ``"local"`` or ``"spark"``."""
         return "local"
+
+    @property
+    def current(self) -> Engine:
+        """The engine that does the work: this one, unless it is one that chooses among others."""
+        return self
+
+    @property
+    def bytes(self) -> int:
+        """What the state takes, in this process or on Spark; about, and cheap to ask."""
+        return int(self.stats().get("bytes", 0))
+
+    def load(self) -> Load:
+        """The size of the graph, and what the last batch affected, as far as is known; cheap to ask."""
+        stats = self.stats()
+        edges, pairs, affected, changed = (
+            int(stats.get(name, 0)) for name in ("edges", "pairs", "affected", "changed")
+        )
+        return Load(self.vertices, edges, pairs, affected=affected, changed=changed)
+
+    @classmethod
+    def seconds(cls, load: Load, costs: Costs) -> float | None:
+        """Estimate what a batch like the last ones takes; None from an engine that is not to be chosen by costs."""
+        del load, costs
+        return None
+
+    @classmethod
+    def adopting_seconds(cls, load: Load, costs: Costs) -> float:
+        """Estimate what `adopting` takes: by default a build that costs some times that of rows of components."""
+        build = BUILD_TIMES * costs.number * load.pairs + costs.edge * load.edges
+        return build + (costs.job if load.on_spark else 0.0)
+
+    @classmethod
+    def adopting(cls, other: Engine, backend: Backend | None) -> Engine:
+        """Give an engine of this kind with the graph of another one: built from its edges, unless they are alike."""
+        engine = cls(backend)
+        engine.init(other.edges, other.vertices)
+        return engine
 
     def moved(self, backend: Backend) -> Engine:
         """Give the same engine with the same state on another backend, itself when it is there; no rebuild."""

@@ -5,11 +5,14 @@ of each component is merged from the rows of its successors (``kernels.reach``).
 The edges are few beside the closure, so that a rebuild is about as cheap as
 writing its result: some 10 ns and 4 bytes a pair of components, whatever the
 batch. It is exact, knows every digraph, and is what the other engines are
-measured against.
+measured against. On Spark the driver condenses, and each task closes a range of
+components with what these reach (``stripes``); where the edges do not fit the driver,
+the search runs as joins (``joined``).
 """
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +21,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis, Ids
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.state import Backend
+from dyntc_spark.closure import stripe_frames
+from dyntc_spark.closure.components import Components, closed_within
+from dyntc_spark.closure.condensed import State
+from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import MOST_VERTICES, EdgeSet
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
-from dyntc_spark.kernels import reach
+from dyntc_spark.closure.engine import Certificate, Edges, Engine
+from dyntc_spark.closure.far import FarState
+from dyntc_spark.closure.joined import Joined
+from dyntc_spark.errors import IndexOutsideError, OptionError, ShapeMismatchError
+from dyntc_spark.kernels import pool, reach
+from dyntc_spark.kernels.refresh import EDGES
+
+#: More edges than these are not condensed at the driver: on Spark the closure is then worked out by joins.
+DRIVER_EDGES = 10**8
 
 
 @dataclass(frozen=True)
@@ -37,13 +53,34 @@ class Condensation:
     heads: reach.Ids  #: reached components by component
 
     @classmethod
-    def of(cls, edges: EdgeSet, vertices: int) -> Condensation:
-        """Condense and close a digraph."""
-        offsets, targets = edges.adjacency(vertices)
-        component, count = reach.strong_components(offsets, targets)
-        member_offsets, members = reach.grouped(component, count)
-        rows = reach.closed_rows(offsets, targets, component, member_offsets, members)
-        return cls(component, member_offsets, members, *rows)
+    def of(cls, edges: EdgeSet, vertices: int, budget: int | None = None) -> Condensation:
+        """Condense and close a digraph; refuse when the rows outgrow a budget of so many bytes."""
+        parts = Components.of(edges, vertices)
+        return cls(parts.component, parts.member_offsets, parts.members, *closed_within(parts, budget))
+
+    @classmethod
+    def taken(cls, state: State) -> Condensation:
+        """Take a closure as it is kept by ``refresh``, without working it out again."""
+        if isinstance(state, FarState):
+            rows = state.every_row()
+        else:
+            rows = pool.taken(state.graph.rows, np.arange(len(state.graph.size), dtype=np.int32))
+        return cls(state.component.copy(), *state.members(), *rows)
+
+    def state(self, edges: EdgeSet) -> State:
+        """Give it as ``refresh`` keeps it, with its edges, without working it out again."""
+        parts = Components(*edges.adjacency(len(self.component)), self.component, self.member_offsets, self.members)
+        return State(parts, self.row_offsets, self.heads, self.pairs + len(self.component))
+
+    @property
+    def components(self) -> int:
+        """Number of strongly connected components."""
+        return int(np.count_nonzero(np.diff(self.member_offsets)))
+
+    @property
+    def largest(self) -> int:
+        """Number of members of the largest component."""
+        return int(np.diff(self.member_offsets).max(initial=0))
 
     def grown(self, vertices: int) -> Condensation:
         """Give the condensation with vertices without edges added at the end, each a component that reaches itself."""
@@ -58,6 +95,19 @@ class Condensation:
             np.append(self.row_offsets, self.row_offsets[-1] + steps),
             np.append(self.heads, components),
         )
+
+    def holds(self, rows: reach.Ids, columns: reach.Ids) -> npt.NDArray[np.bool_]:
+        """Tell for each ``q`` whether component ``rows[q]`` reaches ``columns[q]``: a binary search each."""
+        return reach.holds(self.row_offsets, self.heads, rows, columns)
+
+    def descendants(self, vertices: reach.Ids) -> tuple[Ids, reach.Ids]:
+        """Give for each of ``vertices`` what it reaches, ascending, as offsets and vertices."""
+        rows = self.component[vertices]
+        return reach.spread(rows, self.row_offsets, self.heads, self.member_offsets, self.members)
+
+    def ancestors(self, vertices: reach.Ids) -> tuple[Ids, reach.Ids]:
+        """Give for each of ``vertices`` what reaches it, ascending, as offsets and vertices."""
+        return reach.spread(self.component[vertices], *self.columns, self.member_offsets, self.members)
 
     @cached_property
     def columns(self) -> tuple[reach.Offsets, reach.Ids]:
@@ -81,6 +131,13 @@ class Condensation:
 class Recompute(Engine):
     """The closure of any digraph, rebuilt from scratch at every batch.
 
+    Parameters
+    ----------
+    backend
+        Where the rows are; by default in this process.
+    driver_edges
+        On Spark, a graph with more edges than these is closed by joins (``joined``).
+
     Examples
     --------
     >>> engine = Recompute()
@@ -97,9 +154,11 @@ class Recompute(Engine):
     name: ClassVar[str] = "recompute"
     exact: ClassVar[bool] = True
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend | None = None, *, driver_edges: int = DRIVER_EDGES) -> None:
+        self._spark = backend if isinstance(backend, SparkBackend) else None
+        self._driver_edges = driver_edges
         self._edges = EdgeSet.of(Edges.of())
-        self._closed = Condensation.of(self._edges, 0)
+        self._closed: Condensation | FarState | Joined = self._made(self._edges, 0)
         self._builds = 0
         self._seconds = 0.0
 
@@ -110,31 +169,142 @@ class Recompute(Engine):
 
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: linear in edges and pairs."""
-        self._replace(EdgeSet.of(_checked(edges, vertices)), vertices)
+        checked = _checked(edges, vertices)
+        if self._spark and len(checked) > self._driver_edges:
+            self._join(self._spark, checked, vertices)
+        else:
+            self._replace(EdgeSet.of(checked), vertices)
+
+    def init_frame(self, edges: DataFrame, vertices: int) -> None:
+        """Start again with edges on Spark, ``source`` and ``target``: by joins when the driver cannot take them."""
+        if self._spark is None:
+            raise OptionError("the backend 'spark'", "an engine in this process", "Make it with a SparkBackend.")
+        counted = self._spark.collect("count edges", edges.selectExpr("count(*) AS n"))
+        if counted.column("n")[0].as_py() > self._driver_edges:
+            self._join(self._spark, edges, vertices)
+        else:
+            table = self._spark.collect("collect edges", edges.select("source", "target"))
+            self.init(Edges.of(*(table.column(name).to_numpy() for name in ("source", "target"))), vertices)
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as ``init``, whatever the batch."""
         n = self.vertices
-        self._replace(self._edges.replaced(_checked(inserted, n), _checked(deleted, n)), n)
+        new, gone = _checked(inserted, n), _checked(deleted, n)
+        if isinstance(self._closed, Joined):
+            self._closed = self._closed.replaced(new, gone)
+            self._builds += 1
+        else:
+            self._replace(self._edge_set.replaced(new, gone), n)
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        closed, pairs = self._closed, _checked(Edges.of(sources, targets), self.vertices)
-        rows, columns = closed.component[pairs.sources], closed.component[pairs.targets]
-        return reach.holds(closed.row_offsets, closed.heads, rows, columns)
+        component, pairs = self._closed.component, _checked(Edges.of(sources, targets), self.vertices)
+        return self._closed.holds(component[pairs.sources], component[pairs.targets])
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted."""
-        near, far = self._spread(vertices, self._closed.row_offsets, self._closed.heads)
-        return Edges(near, far)
+        near = self._known(vertices)
+        return _spread(near, *self._closed.descendants(near))
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``.
 
         The first call after a batch transposes the rows, which then take twice the memory.
         """
-        near, far = self._spread(vertices, *self._closed.columns)
-        return Edges(far, near)
+        near = self._known(vertices)
+        turned = _spread(near, *self._closed.ancestors(near))
+        return Edges(turned.targets, turned.sources)
+
+    @property
+    def backend(self) -> str:
+        """Where the rows are."""
+        return "spark" if self._spark else "local"
+
+    def moved(self, backend: Backend) -> Recompute:
+        """Give the engine with its rows on another backend: one job, and nothing is worked out again."""
+        to = backend if isinstance(backend, SparkBackend) else None
+        if to is self._spark:
+            return self
+        if isinstance(self._closed, Joined):
+            raise self._lacks("edges that fit the driver")
+        other = copy.copy(self)
+        other._edges = EdgeSet.of(Edges.of()) if to else self._edge_set  # noqa: SLF001  (one of us)
+        here = Condensation.taken(self._closed) if isinstance(self._closed, FarState) else self._closed
+        other._closed = FarState.moved(here.state(self._edge_set), to) if to else here  # noqa: SLF001  (one of us)
+        other._spark = to  # noqa: SLF001
+        return other
+
+    @property
+    def edges(self) -> Edges:
+        """The edges, sorted."""
+        return self._closed.edges if isinstance(self._closed, Joined) else self._edge_set.edges
+
+    def verify(self) -> Certificate:
+        """Certify every row by the edges, and build the closure again where one is wrong: on Spark one job.
+
+        The engine is exact; what this finds is damage.
+        """
+        state = self.state
+        if state is None:
+            raise self._lacks("edges that fit the driver")
+        missing = Edges.of(*state.lacking())
+        if len(missing):
+            self.init(self.edges, self.vertices)
+        return Certificate(self.vertices, missing, bool(len(missing)))
+
+    def blocks(self, spark: SparkSession) -> DataFrame:
+        """The rows as stripes, and the members of each component."""
+        closed = self._closed
+        if isinstance(closed, Joined):
+            raise self._lacks("edges that fit the driver")
+        return stripe_frames.blocks(closed if isinstance(closed, FarState) else closed.state(self._edges), spark)
+
+    def rows(self, spark: SparkSession) -> DataFrame | None:
+        """The closure as rows of vertices, unfolded where the stripes are; None when these are in this process."""
+        del spark
+        if isinstance(self._closed, Joined):
+            return self._closed.rows()
+        return stripe_frames.rows(self._closed) if isinstance(self._closed, FarState) else None
+
+    @property
+    def bytes(self) -> int:
+        """What rows and edges take."""
+        return self._closed.bytes + self._edges.keys.nbytes
+
+    def load(self) -> Load:
+        """The size of the graph; what a batch affected is not known."""
+        return Load(vertices=self.vertices, edges=self._edge_count, pairs=self._closed.pairs)
+
+    @classmethod
+    def seconds(cls, load: Load, costs: Costs) -> float:
+        """Condense and close everything."""
+        number = costs.job + costs.far_number * load.pairs / load.cores if load.on_spark else costs.number * load.pairs
+        return costs.batch + costs.edge * load.edges + number
+
+    @classmethod
+    def adopting_seconds(cls, load: Load, costs: Costs) -> float:
+        """Copy the edges and the rows."""
+        return costs.edge * load.edges + costs.number * load.pairs
+
+    @classmethod
+    def adopting(cls, other: Engine, backend: Backend | None) -> Engine:
+        """Take the rows of ``refresh`` as they are; from another engine, its edges."""
+        state = getattr(other, "state", None)
+        if not isinstance(state, State) or (backend is None) == isinstance(state, FarState):
+            return super().adopting(other, backend)
+        engine = cls(backend)
+        if isinstance(state, FarState):
+            engine._closed = state
+        else:
+            engine._edges, engine._closed = state.edges, Condensation.taken(state)
+        return engine
+
+    @property
+    def state(self) -> State | None:
+        """The closure as ``refresh`` keeps it; None where the search ran as joins."""
+        if isinstance(self._closed, Joined):
+            return None
+        return self._closed if isinstance(self._closed, FarState) else self._closed.state(self._edges)
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices: a copy of the rows, no rebuild."""
@@ -144,18 +314,24 @@ class Recompute(Engine):
             )
         if vertices > self.vertices:
             _checked(Edges.of(), vertices)
-            self._closed = self._closed.grown(vertices)
+            if isinstance(self._closed, FarState):
+                self._closed.tidy()
+                self._closed.grow(vertices)
+            else:
+                self._closed = self._closed.grown(vertices)
 
     def stats(self) -> Mapping[str, Any]:
         """Sizes of the graph, of its condensation and of the closure, and the time of the last build."""
-        sizes = np.diff(self._closed.member_offsets)
+        closed = self._closed
+        sizes: dict[str, Any] = {"edges": len(self._edges), "bytes": closed.bytes + self._edges.keys.nbytes}
+        if isinstance(closed, Joined):
+            sizes |= {"edges": closed.edge_count}
+        else:
+            sizes |= {"edges": self._edge_count, "components": closed.components, "largest_component": closed.largest}
         return {
             "vertices": self.vertices,
-            "edges": len(self._edges),
-            "pairs": self._closed.pairs,
-            "components": len(sizes),
-            "largest_component": int(sizes.max(initial=0)),
-            "bytes": self._closed.bytes + self._edges.keys.nbytes,
+            "pairs": closed.pairs,
+            **sizes,
             "builds": self._builds,
             "seconds_of_last_build": self._seconds,
         }
@@ -163,17 +339,44 @@ class Recompute(Engine):
     def _replace(self, edges: EdgeSet, vertices: int) -> None:
         """Close other edges; nothing is replaced before all is made."""
         started = time.perf_counter()
-        closed = Condensation.of(edges, vertices)
-        self._edges, self._closed = edges, closed
+        closed = self._made(edges, vertices)
+        self._edges, self._closed = EdgeSet.of(Edges.of()) if isinstance(closed, FarState) else edges, closed
         self._seconds = time.perf_counter() - started
         self._builds += 1
 
-    def _spread(self, vertices: npt.ArrayLike, offsets: reach.Offsets, others: reach.Ids) -> tuple[Ids, Ids]:
-        """Give each of ``vertices``, ascending, with the members of the components that are in relation to its own."""
-        closed, near = self._closed, np.unique(Axis(self.vertices, 1).ids(vertices, "vertex"))
-        rows = closed.component[near]
-        ends, far = reach.spread(rows, offsets, others, closed.member_offsets, closed.members)
-        return np.repeat(near, np.diff(ends)), far.astype(np.int64)
+    @property
+    def _edge_set(self) -> EdgeSet:
+        """The edges; on Spark they are part of the state."""
+        return self._closed.edges if isinstance(self._closed, FarState) else self._edges
+
+    @property
+    def _edge_count(self) -> int:
+        return int(self._closed.graph.totals[EDGES]) if isinstance(self._closed, FarState) else len(self._edges)
+
+    def _made(self, edges: EdgeSet, vertices: int) -> Condensation | FarState:
+        if self._spark:
+            return FarState.build(self._spark, edges, vertices)
+        return Condensation.of(edges, vertices, self.budget)
+
+    def _join(self, backend: SparkBackend, edges: DataFrame | Edges, vertices: int) -> None:
+        """Close edges that are too many for the driver."""
+        started = time.perf_counter()
+        if isinstance(edges, Edges):
+            closed = Joined.build(backend, edges, vertices)
+        else:
+            closed = Joined(backend, edges, vertices)
+        self._edges, self._closed = EdgeSet.of(Edges.of()), closed
+        self._seconds = time.perf_counter() - started
+        self._builds += 1
+
+    def _known(self, vertices: npt.ArrayLike) -> reach.Ids:
+        """Give vertices ascending, each once, or an error."""
+        return np.unique(Axis(self.vertices, 1).ids(vertices, "vertex")).astype(np.int32)
+
+
+def _spread(near: reach.Ids, offsets: Ids, far: reach.Ids) -> Edges:
+    """Give each of ``near`` with its part of ``far``."""
+    return Edges(np.repeat(near.astype(np.int64), np.diff(offsets)), far.astype(np.int64))
 
 
 def _checked(edges: Edges, vertices: int) -> Edges:

@@ -15,28 +15,44 @@ replaced (``kernels.pool``). A batch of any mixture of insertions and deletions
 Why it is exact is shown in ``kernels.refresh``, step by step. It costs the edges at
 the affected vertices and the rows that are built, some 10 ns a pair in these,
 whatever the size of the graph; where most vertices are affected, the closure is
-built from scratch instead. Memory is that of ``recompute``, with the edges in both
-directions and some garbage: at 60 pairs a vertex less than 6 bytes a pair, nearer to 4
-with more.
+built from scratch instead. On Spark it is the same with the rows elsewhere (``far``):
+a batch fetches those that it needs and keeps those that it built. Memory is that of
+``recompute``, with the edges in both directions and some garbage: at 60 pairs a vertex
+less than 6 bytes a pair, nearer to 4 with more.
 """
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis, Ids
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.state import Backend
+from dyntc_spark.closure import stripe_frames
 from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, State
+from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import MOST_VERTICES, EdgeSet, distinct, keys_of
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.engine import Certificate, Edges, Engine
+from dyntc_spark.closure.far import FarState
+from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.errors import IndexOutsideError, OptionError, ShapeMismatchError
-from dyntc_spark.kernels import pool, refresh_answers
-from dyntc_spark.kernels.refresh import EDGES, HEADS
+from dyntc_spark.kernels import refresh_answers
+from dyntc_spark.kernels.refresh import EDGES
 from dyntc_spark.kernels.refresh_answers import Former
+
+#: A batch that affects a larger part of the vertices builds everything again.
+REBUILD_SHARE = 0.5
+#: What it then costs beside ``recompute``, in units of condensing the edges.
+EXTRA = 2
+#: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
+MANY = 2 * 10**6
 
 
 class Refresh(Engine):
@@ -44,6 +60,8 @@ class Refresh(Engine):
 
     Parameters
     ----------
+    backend
+        Where the rows are; by default in this process. On Spark the edges and the components stay here (``far``).
     rebuild_share
         The closure is built from scratch when a batch affects more than this share of the vertices.
 
@@ -62,12 +80,14 @@ class Refresh(Engine):
 
     name: ClassVar[str] = "refresh"
     exact: ClassVar[bool] = True
+    counts_affected: ClassVar[bool] = True
 
-    def __init__(self, rebuild_share: float = 0.5) -> None:
+    def __init__(self, backend: Backend | None = None, *, rebuild_share: float = REBUILD_SHARE) -> None:
         if not 0 <= rebuild_share <= 1:
             raise OptionError("a share of the vertices from 0 to 1", f"{rebuild_share!r}", "0.5 suits most graphs.")
         self._share = rebuild_share
-        self._state = State(EdgeSet.of(Edges.of()), 0)
+        self._spark = backend if isinstance(backend, SparkBackend) else None
+        self._state = self._made(EdgeSet.of(Edges.of()), 0)
         self._former: Former | None = None
         self._rebuilds = self._batches = self._compactions = self._changed = 0
         self._seconds = 0.0
@@ -87,34 +107,34 @@ class Refresh(Engine):
         state, n = self._state, self.vertices
         new, gone = _checked(inserted, n), _checked(deleted, n)
         self._tidy()
+        state.rest()
         former = state.apply(distinct(keys_of(new)), distinct(keys_of(gone)), int(self._share * n))
         if former is None:
             self._rebuild(state.edges.replaced(new, gone), n, started)
         else:
             self._former, self._changed = former, len(former.vertices)
-            if former.lengths.sum() > max(GARBAGE_LEAST, MOST_REPLACED * state.graph.totals[HEADS]):
+            if former.lengths.sum() > max(GARBAGE_LEAST, MOST_REPLACED * state.heads):
                 self._tidy()
             self._seconds = time.perf_counter() - started
         self._batches += 1
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        graph, pairs = self._state.graph, _checked(Edges.of(sources, targets), self.vertices)
-        return pool.holds_each(graph.rows, graph.component[pairs.sources], graph.component[pairs.targets])
+        component, pairs = self._state.graph.component, _checked(Edges.of(sources, targets), self.vertices)
+        return self._state.holds(component[pairs.sources], component[pairs.targets])
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted."""
         near = self._known(vertices)
-        return _spread(near, *refresh_answers.descendants(self._state.graph, near))
+        return _spread(near, *self._state.descendants(near))
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``.
 
         A search backwards on the edges for each component that ``vertices`` are in.
         """
-        graph, near = self._state.graph, self._known(vertices)
-        components, which = np.unique(graph.component[near], return_inverse=True)
-        turned = _spread(near, *refresh_answers.ancestors(graph, graph.first[components], which))
+        near = self._known(vertices)
+        turned = _spread(near, *self._state.ancestors(near))
         return Edges(turned.targets, turned.sources)
 
     def changes(self) -> tuple[Edges, Edges] | None:
@@ -128,6 +148,98 @@ class Refresh(Engine):
         sources = self._former.vertices
         won_offsets, won, lost_offsets, lost = refresh_answers.differences(self._state.graph, self._former)
         return _spread(sources, won_offsets, won), _spread(sources, lost_offsets, lost)
+
+    @property
+    def backend(self) -> str:
+        """Where the rows are."""
+        return "spark" if self._spark else "local"
+
+    def moved(self, backend: Backend) -> Refresh:
+        """Give the engine with its rows on another backend: one job, and nothing is worked out again."""
+        to = backend if isinstance(backend, SparkBackend) else None
+        if to is self._spark:
+            return self
+        other = copy.copy(self)
+        state = self._state.near() if isinstance(self._state, FarState) else self._state
+        other._state = FarState.moved(state, to) if to else state  # noqa: SLF001  (it is one of us)
+        other._spark, other._former = to, None  # noqa: SLF001
+        return other
+
+    @property
+    def edges(self) -> Edges:
+        """The edges, sorted: one pass over them."""
+        return self._state.edges.edges
+
+    def verify(self) -> Certificate:
+        """Certify every row by the edges, and build the closure again where one is wrong: on Spark one job.
+
+        The engine is exact; what this finds is damage.
+        """
+        missing = Edges.of(*self._state.lacking())
+        if len(missing):
+            self.init(self.edges, self.vertices)
+        return Certificate(self.vertices, missing, bool(len(missing)))
+
+    def blocks(self, spark: SparkSession) -> DataFrame:
+        """The rows as stripes, those of an overlay apart, and the members of each component."""
+        return stripe_frames.blocks(self._state, spark)
+
+    def rows(self, spark: SparkSession) -> DataFrame | None:
+        """The closure as rows of vertices, unfolded where the stripes are; None when these are in this process."""
+        del spark
+        return stripe_frames.rows(self._state) if isinstance(self._state, FarState) else None
+
+    @property
+    def state(self) -> State:
+        """The condensation with its rows."""
+        return self._state
+
+    @property
+    def bytes(self) -> int:
+        """What rows, edges and components take."""
+        return self._state.bytes
+
+    def load(self) -> Load:
+        """The size of the graph, and what the last batch affected and changed."""
+        state = self._state
+        edges = int(state.graph.totals[EDGES])
+        return Load(self.vertices, edges, state.pairs, affected=state.affected, changed=self._changed)
+
+    @classmethod
+    def seconds(cls, load: Load, costs: Costs) -> float:
+        """Search for the affected vertices and build their rows, or build everything, when most are affected."""
+        found = costs.batch + costs.change * load.changes + costs.affected * load.affected * load.degree
+        if load.affected > REBUILD_SHARE * load.vertices:  # the edges are kept both ways
+            return found + EXTRA * (costs.edge * load.edges) + Recompute.seconds(load, costs)
+        read = costs.job if load.on_spark and load.affected * load.row > MANY else 0.0
+        return found + costs.rebuilt * load.changed * load.row + read
+
+    @classmethod
+    def adopting_seconds(cls, load: Load, costs: Costs) -> float:
+        """Copy the edges and the rows."""
+        return costs.edge * load.edges + costs.number * load.pairs
+
+    @classmethod
+    def adopting(cls, other: Engine, backend: Backend | None) -> Engine:
+        """Take the rows of ``recompute`` as they are; from another engine, its edges."""
+        state = getattr(other, "state", None)
+        if not isinstance(state, State) or (backend is None) == isinstance(state, FarState):
+            return super().adopting(other, backend)
+        engine = cls(backend)
+        engine._state = state
+        return engine
+
+    def take(self, other: Engine) -> bool:
+        """Take the rows of another engine as they are, and tell whether that was possible."""
+        state = getattr(other, "state", None)
+        if not isinstance(state, State) or isinstance(state, FarState):
+            return False
+        self.take_state(state)
+        return True
+
+    def take_state(self, state: State) -> None:
+        """Take rows that are in this process, and that nobody else changes."""
+        self._state, self._former = (FarState.moved(state, self._spark) if self._spark else state), None
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices: linear in the new ones."""
@@ -152,7 +264,7 @@ class Refresh(Engine):
             "edges": int(state.graph.totals[EDGES]),
             "pairs": state.pairs,
             "components": state.components,
-            "largest_component": int(state.graph.size[state.graph.component].max(initial=0)),
+            "largest_component": state.largest,
             "bytes": state.bytes,
             "batches": self._batches,
             "rebuilds": self._rebuilds,
@@ -169,10 +281,15 @@ class Refresh(Engine):
 
     def _rebuild(self, edges: EdgeSet, vertices: int, started: float) -> None:
         """Close other edges; nothing is replaced before all is made."""
-        state = State(edges, vertices)
+        state = self._made(edges, vertices)
         self._state, self._former, self._changed = state, None, vertices
         self._rebuilds += 1
         self._seconds = time.perf_counter() - started
+
+    def _made(self, edges: EdgeSet, vertices: int) -> State:
+        if self._spark:
+            return FarState.build(self._spark, edges, vertices)
+        return State.of(edges, vertices, self.budget)
 
     def _known(self, vertices: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Give vertices ascending, each once, or an error."""

@@ -153,6 +153,19 @@ def holds_each(rows: Rows, which: Ids, numbers: Ids) -> Flags:
 
 
 @compiled
+def taken(rows: Rows, which: Ids) -> tuple[Offsets, Ids]:
+    """Give some of the rows, in the order of ``which``, as offsets and numbers."""
+    offsets = np.zeros(len(which) + 1, np.int64)
+    for k in range(len(which)):
+        offsets[k + 1] = offsets[k] + rows.lengths[which[k]]
+    found = np.empty(offsets[-1], np.int32)
+    for k in range(len(which)):
+        start = rows.starts[which[k]]
+        found[offsets[k] : offsets[k + 1]] = rows.values[start : start + rows.lengths[which[k]]]
+    return offsets, found
+
+
+@compiled
 def keys(rows: Rows) -> Offsets:
     """Give the keys ``row * 2**32 + number`` of all that the rows hold, ascending."""
     found = np.empty(rows.lengths.sum(), np.int64)

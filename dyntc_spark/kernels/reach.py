@@ -102,9 +102,9 @@ def grouped(component: Ids, count: int) -> tuple[Offsets, Ids]:
 
 
 def closed_rows(
-    offsets: Offsets, targets: Ids, component: Ids, member_offsets: Offsets, members: Ids
-) -> tuple[Offsets, Ids]:
-    """Give the rows of all components, as offsets and heads.
+    offsets: Offsets, targets: Ids, component: Ids, member_offsets: Offsets, members: Ids, most: int = 2**62
+) -> tuple[Offsets, Ids] | None:
+    """Give the rows of all components, as offsets and heads; None when there are more than ``most`` heads.
 
     Costs the lengths of the rows that meet: a row whose component is in reach
     through another edge is not read. The heads grow by half when they are full.
@@ -116,6 +116,8 @@ def closed_rows(
     done = 0
     while True:
         done = _close_rows(done, offsets, targets, component, member_offsets, members, row_offsets, heads, marks)
+        if row_offsets[done] > most:
+            return None
         if done == count:
             heads.resize(row_offsets[count], refcheck=False)  # in place: the numbers are not copied
             return row_offsets, heads
