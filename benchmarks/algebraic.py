@@ -1,0 +1,146 @@
+"""The engine ``algebraic`` against ``refresh`` and ``recompute``, on the dependencies of Debian's packages.
+
+1. building the closure;
+2. the real batch of 660 changes, and its inverse in turn;
+3. a single deletion and a single insertion, of edges drawn at random;
+4. the certificate: of the whole closure, and of what the batch touches;
+5. many rows, few pairs: an edge from the most wanted package to a new one, inserted and deleted;
+6. a dense digraph, one component of all its vertices: the deletion and insertion of an edge.
+
+On one copy of the graph, and on ten that fifty random links join; on Spark on one copy.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle
+
+import numpy as np
+
+from benchmarks.harness import Line, report, take_turns
+from benchmarks.refresh import Packages
+from dyntc_spark import session
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.state import Backend
+from dyntc_spark.closure.algebraic import Algebraic
+from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.closure.refresh import Refresh
+
+NONE = Edges.of()
+
+
+def engines(backend: Backend | None = None) -> dict[str, Engine]:
+    """Give the contestants."""
+    return {
+        "algebraic": Algebraic(backend, seed=1),
+        "algebraic, not verified": Algebraic(backend, seed=1, verify=False),
+        "refresh": Refresh(),
+        "recompute": Recompute(),
+    }
+
+
+def contest(graph: Packages, label: str, repeats: int) -> list[Line]:
+    """Run the first five in process."""
+    contestants = engines()
+    init = {name: partial(engine.init, graph.edges, graph.vertices) for name, engine in contestants.items()}
+    lines = [_line(f"1. init, {label}", take_turns(init, repeats))]
+    batch = {name: _back_and_forth(engine, graph.inserted, graph.deleted) for name, engine in contestants.items()}
+    lines.append(_line(f"2. batch of 660, {label}", take_turns(batch, 2 * repeats)))
+    chosen = np.random.default_rng(3).permutation(len(graph.edges))[:60]
+    for kind in ("deletion", "insertion"):
+        single = {name: _singles(engine, graph, chosen, kind) for name, engine in contestants.items()}
+        lines.append(_line(f"3. single {kind}, {label}", take_turns(single, 40, warmup=5)))
+    lines += _certificates(contestants["algebraic"], graph, label, repeats)
+    popular = np.bincount(graph.edges.targets).argmax()
+    alone = np.setdiff1d(np.arange(graph.vertices), np.append(graph.edges.sources, graph.edges.targets))[0]
+    few = {name: _back_and_forth(engine, Edges.of([popular], [alone]), NONE) for name, engine in contestants.items()}
+    return [*lines, _line(f"5. many rows, few pairs, {label}", take_turns(few, 2 * repeats))]
+
+
+def dense(vertices: int, degree: int, repeats: int) -> list[Line]:
+    """Run the last one: an edge whose deletion changes no pair but affects every row."""
+    rng = np.random.default_rng(5)
+    pairs = np.unique(rng.integers(vertices, size=(vertices * degree, 2)), axis=0)
+    edges, edge = Edges.of(*pairs.T), Edges.of(*pairs[:1].T)
+    contestants = engines()
+    for engine in contestants.values():
+        engine.init(edges, vertices)
+    flip = {name: _back_and_forth(engine, NONE, edge) for name, engine in contestants.items()}
+    return [_line(f"6. one edge of a dense digraph of {vertices}", take_turns(flip, 2 * repeats))]
+
+
+def on_spark(graph: Packages, repeats: int) -> list[Line]:
+    """Init, the batch, single changes and the certificate, with the state on Spark."""
+    spark = session.local()
+    engine = Algebraic(SparkBackend(spark), seed=1)
+    lines = [_line("1. init, on Spark", take_turns({"algebraic": _init(engine, graph)}, 2, warmup=1))]
+    batch = {"algebraic": _back_and_forth(engine, graph.inserted, graph.deleted)}
+    lines.append(_line("2. batch of 660, on Spark", take_turns(batch, 2 * repeats)))
+    chosen = np.random.default_rng(3).permutation(len(graph.edges))[:60]
+    for kind in ("deletion", "insertion"):
+        single = {"algebraic": _singles(engine, graph, chosen, kind)}
+        lines.append(_line(f"3. single {kind}, on Spark", take_turns(single, 2 * repeats)))
+    lines.append(_line("4. certificate of everything, on Spark", take_turns({"algebraic": engine.verify}, repeats)))
+    spark.stop()
+    return lines
+
+
+def _init(engine: Engine, graph: Packages) -> Callable[[], object]:
+    return partial(engine.init, graph.edges, graph.vertices)
+
+
+def _certificates(engine: Engine, graph: Packages, label: str, repeats: int) -> list[Line]:
+    """Time the certificate of everything, and the batch with and without its own."""
+    lines = [_line(f"4. certificate of everything, {label}", take_turns({"algebraic": engine.verify}, repeats))]
+    seconds = []
+    for _ in range(repeats + 2):
+        engine.apply(graph.inserted, graph.deleted)
+        touched = engine._touched  # noqa: SLF001  (what the engine certifies at each batch)
+        started = time.perf_counter()
+        touched.certified(engine.matrix, engine._graph)  # noqa: SLF001
+        seconds.append(time.perf_counter() - started)
+        engine.apply(graph.deleted, graph.inserted)
+    return [*lines, _line(f"4. certificate of what the batch touches, {label}", {"algebraic": seconds[2:]})]
+
+
+def _back_and_forth(engine: Engine, inserted: Edges, deleted: Edges) -> Callable[[], None]:
+    """A batch, at the next call its inverse, and so on."""
+    steps = cycle([(inserted, deleted), (deleted, inserted)])
+    return lambda: engine.apply(*next(steps))
+
+
+def _singles(engine: Engine, graph: Packages, chosen: np.ndarray, kind: str) -> Callable[[], None]:
+    """Delete random edges one by one; or put them back, after all are gone."""
+
+    def changes() -> Iterator[None]:
+        edges = [Edges(graph.edges.sources[k : k + 1], graph.edges.targets[k : k + 1]) for k in chosen]
+        for edge in edges:
+            engine.apply(*((NONE, edge) if kind == "deletion" else (edge, NONE)))
+            yield
+
+    steps = changes()
+    return lambda: next(steps)
+
+
+def _line(name: str, times: dict[str, list[float]]) -> Line:
+    detail = {who: {"median": statistics.median(s), "low": min(s), "high": max(s)} for who, s in times.items()}
+    return Line(name, 1e3 * detail["algebraic"]["median"], "ms", detail=detail)
+
+
+def run(*, quick: bool = False) -> bool:
+    """Run it on one copy and on ten and on Spark; ``quick`` on one, with fewer turns."""
+    packages = Packages.load()
+    lines = contest(packages, "1 copy", 3 if quick else 7)
+    lines += dense(1000 if quick else 2500, 8, 3)
+    if not quick:
+        lines += contest(packages.copies(10), "10 copies", 2)
+        lines += on_spark(packages, 3)
+    return report("algebraic" + ("-quick" if quick else ""), lines)
+
+
+if __name__ == "__main__":
+    run()

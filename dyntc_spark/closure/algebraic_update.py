@@ -1,0 +1,111 @@
+"""A batch of edges as one update of ``M = (I - W)⁻¹``: Sherman, Morrison and Woodbury for changed rows or columns.
+
+Let the rows ``S`` of ``W`` change by ``D``. Then::
+
+    M' = M + M[:,S] · X,        X = D·M + B·X,        B = (D·M)[:,S]
+
+which has a solution exactly when ``I - W'`` has an inverse, for ``det(I - B) = det(I - W')/det(I - W)``.
+The mirror image takes columns ``T`` in place of rows. Both need the same lines of ``M``: the columns
+of the changed sources and the rows of the changed targets. The rank is the number of distinct
+sources or of distinct targets, whichever are fewer, or of some of each (edges at one vertex in
+both directions have rank 2).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.rings import Ring
+from dyntc_spark.closure.algebraic_solve import solved
+from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.path_update import Change
+from dyntc_spark.dynamic import lazy_lines
+from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.kernels import sparse
+from dyntc_spark.kernels.block import Ints, Sparse
+
+
+class Factors(NamedTuple):
+    """``J`` and ``I`` with ``M' = M + J·I``, as stacks of lines."""
+
+    columns: Sparse
+    rows: Sparse
+
+
+class Lines(NamedTuple):
+    """The lines of ``M`` that a batch needs: columns of ``sources`` and rows of ``targets``, both ascending."""
+
+    sources: Ids
+    columns: Sparse
+    targets: Ids
+    rows: Sparse
+
+    def updated(self, factors: Factors, ring: Ring) -> Lines:
+        """Give the same lines of ``M + J·I``."""
+        part = Buffers((factors.columns.shape[1], factors.rows.shape[1]), ring)
+        part.append(*factors)
+        columns, rows = part.add_columns(self.columns, self.sources), part.add_rows(self.rows, self.targets)
+        return Lines(self.sources, columns, self.targets, rows)
+
+
+def factors(edges: Edges, weights: Ints, lines: Lines, ring: Ring, seconds: float = np.inf) -> Factors:
+    """Give the update for edges whose weights change by ``weights[plane, edge]``, in ``[0, p)``.
+
+    Raises ``SingularMatrixError`` when the changed matrix has no inverse modulo one of the primes (or the one
+    between its rows and its columns, where some edges change by row and some by column), and ``LargeSystem`` when
+    a system will take more than ``seconds``.
+    """
+    by_row = Change(edges, np.ones(len(edges), np.int64), np.zeros(0, np.int64)).by_rows()
+    found: list[Factors] = []
+    for chosen, step in ((by_row, _row_step), (~by_row, _column_step)):
+        if chosen.any():
+            if found:
+                lines = lines.updated(found[-1], ring)
+            part = Edges(edges.sources[chosen], edges.targets[chosen])
+            found.append(step(part, weights[:, chosen], lines, ring, seconds))
+    return Factors(*(reduce(lazy_lines.stacked, side) for side in zip(*found, strict=True)))
+
+
+def _row_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, seconds: float) -> Factors:
+    """``J = M[:,S]`` and ``I = X``."""
+    changed = np.unique(edges.sources)
+    d = _change(edges.sources, changed, edges.targets, lines.targets, weights, ring)
+    x = _solved(d, lines.rows, changed, ring, seconds)
+    return Factors(sparse.take_rows(lines.columns, np.searchsorted(lines.sources, changed)), x)
+
+
+def _column_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, seconds: float) -> Factors:
+    """The mirror image: ``J = X`` and ``I = M[T,:]``."""
+    changed = np.unique(edges.targets)
+    d = _change(edges.targets, changed, edges.sources, lines.sources, weights, ring)
+    x = _solved(d, lines.columns, changed, ring, seconds)
+    return Factors(x, sparse.take_rows(lines.rows, np.searchsorted(lines.targets, changed)))
+
+
+def with_identity(lines: Sparse, ids: Ids, ring: Ring) -> Sparse:
+    """Give lines of ``M`` from those of ``N = M - I``: line ``q`` is that of vertex ``ids[q]``."""
+    ones = sparse.from_coordinates(np.arange(len(ids)), ids, ring.values(None, len(ids)), lines.shape, ring.modulus)
+    return sparse.add(lines, ones, ring.modulus)
+
+
+def negated(lines: Sparse, ring: Ring) -> Sparse:
+    """Give ``-lines``."""
+    primes = np.array(ring.modulus, lines.values.dtype)[:, None]
+    return Sparse(lines.shape, lines.rows, lines.columns, np.where(lines.values, primes - lines.values, 0))
+
+
+def _change(ends: Ids, changed: Ids, others: Ids, lines: Ids, weights: Ints, ring: Ring) -> Sparse:
+    """``D``: how much of each gathered line enters the line of each changed vertex."""
+    places = np.searchsorted(changed, ends), np.searchsorted(lines, others)
+    return sparse.from_coordinates(*places, weights, (len(changed), len(lines)), ring.modulus)
+
+
+def _solved(d: Sparse, lines: Sparse, changed: Ids, ring: Ring, seconds: float) -> Sparse:
+    """``X = D·M + B·X`` with ``B = (D·M)[:,S]``."""
+    start = lazy_lines.nothing(d.shape[0], lines.shape[1], ring.planes, ring.modulus)
+    product = lazy_lines.combine(start, d, lines, ring.modulus)
+    return solved(product, lazy_lines.restrict(product, changed), ring, seconds)
