@@ -22,7 +22,7 @@ from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Cell, Operation
 from dyntc_spark.dynamic.polynomial_entries import STAMP, Places
 from dyntc_spark.dynamic.polynomial_kernels import stored, writable
-from dyntc_spark.dynamic.polynomial_layout import SUM, Layout, bits, flips, is_variable, truth
+from dyntc_spark.dynamic.polynomial_layout import Layout, bits, flips, is_variable, truth
 from dyntc_spark.dynamic.polynomial_operations import Positive, count_dtype
 from dyntc_spark.kernels.block import Block
 
@@ -68,8 +68,8 @@ def evaluate(layout: Layout, state: State, time: int) -> State:
     stamps = [Weigh(bits(name), flips(bits(name)), time, STAMP) for name in layout.variables]
     ones = [Weigh(p.second, p.name, 1, count_dtype(1)) for p in layout.products if p.first is None]
     narrow = [Narrow(p.name, count_dtype(layout.inner_length(p))) for p in multiplied]
-    summands = tuple(p.name for p in layout.products if p.summand)
-    return whole.run(*stamps, *ones, *narrow, Total(SUM, summands, count_dtype(layout.summands)))[0]
+    totals = [Total(name, summands, count_dtype(layout.summands)) for name, summands in layout.totals.items()]
+    return whole.run(*stamps, *ones, *narrow, *totals)[0]
 
 
 @dataclass(frozen=True)

@@ -85,11 +85,13 @@ class Product:
     columns: Boundary | None = None
     #: Whether ``S`` counts it: ``S[x,z] = |{products with Prod[x,z] > 0}|``.
     summand: bool = False
+    #: The name of that ``S``.
+    sum: str = SUM
 
     @property
     def total(self) -> str | None:
         """The matrix that counts it, if one does."""
-        return SUM if self.summand else None
+        return self.sum if self.summand else None
 
 
 class Layout:
@@ -121,7 +123,7 @@ class Layout:
                 self.axes[a, b] = axis
             for b, name in enumerate(term, start=1):
                 self.occurrences[name].append((a, b))
-            self.products += _products(a, [bits(name) for name in term])
+            self.products += products_of(a, [bits(name) for name in term])
         self.products.sort(key=lambda product: product.level)
         for product in self.products:
             second = self.kinds[product.second].grid
@@ -137,6 +139,11 @@ class Layout:
         self.levels = max(product.level for product in self.products)
         self.summands = sum(product.summand for product in self.products)
 
+    @property
+    def totals(self) -> dict[str, tuple[str, ...]]:
+        """The products that ``S`` counts."""
+        return {SUM: tuple(product.name for product in self.products if product.summand)}
+
     def inner_length(self, product: Product) -> int:
         """The largest count that a product can have."""
         return 1 if product.first is None else self.kinds[product.second].grid.down.length
@@ -150,7 +157,7 @@ class Layout:
         )
 
 
-def _products(a: int, x: list[str]) -> list[Product]:
+def products_of(a: int, x: list[str]) -> list[Product]:
     """The products of term ``a`` with the factors ``x[0], x[1], …``."""
     k = len(x)
     if k == 1:
