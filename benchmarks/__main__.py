@@ -7,9 +7,12 @@ import importlib
 import sys
 
 SUITES = {
+    "algebraic": "the inverse modulo primes and its certificate against refresh and recompute, on real packages",
+    "deterministic": "sections 5 and 6 and what replaces 6, against each other, BLAS and recomputes; memory",
     "foundation": "block matrices against Spark's overhead, BLAS and MLlib",
     "path_counting": "acyclic graphs by numbers of paths, against joins in Spark and single-machine recomputes",
     "polynomial": "updates of a polynomial against recomputing it with BLAS",
+    "scale": "recompute and refresh in process and on Spark, against joins, recursive queries, igraph and Pathway",
     "refresh": "batches and single changes against a rebuild, on real packages",
 }
 

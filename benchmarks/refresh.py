@@ -39,16 +39,18 @@ class Packages:
     deleted: Edges
 
     @classmethod
-    def load(cls) -> Packages:
-        """Read the graph with its cycles, and the changes."""
+    def load(cls, part: int | None = None) -> Packages:
+        """Read the graph with its cycles, and the changes; ``part`` keeps only what is among so many packages."""
         depends, changes = (pq.read_table(DATA / f"debian-{name}.parquet") for name in ("depends", "security-changes"))
         columns = [np.array(table[side].to_pylist()) for table in (depends, changes) for side in ("src", "dst")]
         names, numbers = np.unique(np.concatenate(columns), return_inverse=True)
         ends = np.cumsum([0, *map(len, columns)])
         src, dst, changed_src, changed_dst = (numbers[begin:end] for begin, end in pairwise(ends))
         new = np.array(changes["op"].to_pylist()) == "insert"
-        inserted, deleted = (Edges.of(changed_src[kind], changed_dst[kind]) for kind in (new, ~new))
-        return cls(len(names), Edges.of(src, dst), inserted, deleted)
+        n = len(names) if part is None else part
+        inside, near = (src < n) & (dst < n), (changed_src < n) & (changed_dst < n)
+        inserted, deleted = (Edges.of(changed_src[kind & near], changed_dst[kind & near]) for kind in (new, ~new))
+        return cls(n, Edges.of(src[inside], dst[inside]), inserted, deleted)
 
     def copies(self, count: int, links: int = 50, seed: int = 7) -> Packages:
         """Put so many copies side by side, joined by random links."""

@@ -118,12 +118,32 @@ class UnreachableError(DyntcError):
     """A path asked for between two vertices that no path joins."""
 
 
+class OutgrownError(DyntcError):
+    """A closure that does not fit the budget of this process."""
+
+
 class OptionError(DyntcError):
     """An engine, a backend or an option called by a name that does not exist."""
 
 
 class IdentifierError(DyntcError):
     """A name that cannot become part of the name of an SQL view."""
+
+
+class LocationError(DyntcError):
+    """A location that cannot be one, holds no closure, or holds something else."""
+
+
+class StorageError(DyntcError):
+    """A location that could not be read or written."""
+
+
+class ConflictError(StorageError):
+    """A change to a closure at a location where another writer was first, or that is not open for changes."""
+
+
+class VersionError(LocationError):
+    """A version that a location does not have, or has no longer."""
 
 
 def _classes() -> dict[str, type[DyntcError]]:
