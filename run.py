@@ -3,6 +3,7 @@
     python3 run.py demo            install into ./.venv, then run the main job
     python3 run.py test            install the tools too, then run every check
     python3 run.py test ARGS       run pytest with these arguments only, e.g. -k codec
+    python3 run.py test --slow     run the long tests, before a release (an hour or so)
     python3 run.py bench [ARGS]    run the benchmarks
     python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
 

@@ -5,6 +5,8 @@ The environment variable DYNTC_TEST_SPARK says what kind it is:
 - ``classic`` (default): inside this process, as ``session.local`` starts it;
 - ``connect``: a client of a Spark Connect server, which is a process of its own;
 - ``cluster``: a driver here, a master and two executors as processes of their own.
+
+DYNTC_GRAPHFRAMES_JAR names the jar of GraphFrames, for the tests that need it.
 """
 
 from __future__ import annotations
@@ -30,11 +32,22 @@ hypothesis.settings.register_profile("dyntc", deadline=None, derandomize="CI" in
 hypothesis.settings.load_profile("dyntc")
 
 
-def pytest_collection_modifyitems(items):
-    """Mark every test that uses the session, so that ``-m spark`` selects it."""
+def pytest_addoption(parser):
+    """Let the slow tests be asked for."""
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow, and only these")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    if "slow" in config.option.markexpr:
+        return
+    wanted = config.getoption("--slow")
+    left = [item for item in items if ("slow" in item.keywords) != wanted]
+    items[:] = [item for item in items if ("slow" in item.keywords) == wanted]
+    config.hook.pytest_deselected(items=left)
 
 
 @pytest.fixture(scope="session")
@@ -83,9 +96,14 @@ def job_count(spark):
     return counting
 
 
+def _settings():
+    graphframes = os.environ.get("DYNTC_GRAPHFRAMES_JAR")
+    return {**session._read_conf("test"), **({"spark.jars": graphframes} if graphframes else {})}
+
+
 @contextlib.contextmanager
 def _classic(_folder):
-    spark = session.local(2, config=session._read_conf("test"))
+    spark = session.local(2, config=_settings())
     yield spark
     spark.stop()
 
@@ -93,7 +111,7 @@ def _classic(_folder):
 @contextlib.contextmanager
 def _cluster(folder):
     os.environ["SPARK_WORKER_DIR"] = str(folder)  # not in the pyspark package
-    spark = session.local(config={**session._read_conf("test"), "spark.master": CLUSTER})
+    spark = session.local(config={**_settings(), "spark.master": CLUSTER})
     yield spark
     spark.stop()
 
@@ -117,7 +135,7 @@ def _connect(folder):
 def _server(port, folder, output):
     settings = {
         **session._read_conf("local"),
-        **session._read_conf("test"),
+        **_settings(),
         "spark.master": "local[2]",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
@@ -126,7 +144,8 @@ def _server(port, folder, output):
     with machine.environment():
         jars = machine.delta_jars(None, machine.ivy_dir())
         if jars:
-            settings |= {**session._read_conf("delta"), "spark.jars": ",".join(map(str, jars))}
+            given = [settings["spark.jars"]] if "spark.jars" in settings else []
+            settings |= {**session._read_conf("delta"), "spark.jars": ",".join([*given, *map(str, jars)])}
         server = subprocess.Popen(
             [
                 str(machine.spark_home() / "bin" / "spark-submit"),

@@ -137,10 +137,18 @@ def test_pip_that_fails(run, monkeypatch):
 def test_every_check_runs_although_one_fails(run, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(run, "install", lambda _parts: None)
-    monkeypatch.setattr(run, "call", lambda command, extra: asked.append((command, extra)) or int("mypy" in command))
+
+    def call(command, extra, output):
+        asked.append((command, extra))
+        print("done", *command, file=output)
+        return int("mypy" in command)
+
+    monkeypatch.setattr(run, "call", call)
     assert run.main(["test"]) == 1
-    assert [extra["DYNTC_TEST_SPARK"] for _, extra in asked] == [""] * 4 + ["classic", "connect", "cluster"]
-    summary = capsys.readouterr().out.partition("== summary\n")[2]
+    kinds = [extra["DYNTC_TEST_SPARK"] for _, extra in asked]
+    assert sorted(kinds) == [""] * 4 + ["classic", "cluster", "connect"]
+    said, _, summary = capsys.readouterr().out.partition("== summary\n")
+    assert said.count("done") == 7
     assert re.findall(r"(?m)^FAILED +(.*) \(", summary) == ["mypy"]
     assert summary.count("ok ") == 6
 
