@@ -1,80 +1,196 @@
-"""The main job: block matrices on a local Spark, and a closure that is kept up to date.
+"""The main job: the closure of a real graph is built, changed and asked, in this process and on Spark.
 
-python -m dyntc_spark.demo
+The graph is that of a Debian release's packages, the changes are those of its
+security updates (`dyntc_spark.datasets`). Run it with ``dyntc demo`` or
+``python -m dyntc_spark.demo``.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dyntc_spark import BlockMatrix, DynamicClosure, session
-from dyntc_spark.blocks.rings import COUNTING
-from dyntc_spark.blocks.spark import SparkBackend
+import numpy as np
+import pyarrow as pa
 
-DEPENDENCIES = [
-    ("shop", "django"),
-    ("shop", "requests"),
-    ("django", "sqlparse"),
-    ("django", "asgiref"),
-    ("requests", "urllib3"),
-    ("requests", "certifi"),
-    ("urllib3", "brotli"),
-    ("reports", "pandas"),
-    ("pandas", "numpy"),
-]
+from dyntc_spark import DynamicClosure, datasets
+from dyntc_spark.graph.display import picture as svg
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
-def main() -> None:
-    """Run both parts and print what they find."""
-    spark = session.local()
-    try:
-        multiply(spark)
-        keep_up_to_date(spark)
-    finally:
-        spark.stop()
+SINGLE_CHANGES = 200
+QUESTIONS = 2_000
+SEED = 7
 
-
-def multiply(spark: SparkSession) -> None:
-    """Count paths of two edges by squaring a matrix whose blocks are rows of a DataFrame."""
-    _heading("A block matrix on Spark")
-    edges = spark.createDataFrame([(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)], "row int, column int")
-    a = BlockMatrix.from_entries(edges, (5, 5), COUNTING, size=2, backend=SparkBackend(spark))
-    print(a)
-    print("Its square: how many paths of two edges lead from row to column.")
-    square = a.multiply(a).to_entries()
-    for row, column, paths in zip(square.rows, square.columns, square.values, strict=True):
-        print(f"  ({row}, {column}): {paths}")
+SAME_CYCLE = """
+    SELECT a.src AS package, count(*) + 1 AS on_a_cycle_of
+    FROM deps_closure AS a JOIN deps_closure AS b ON b.src = a.dst AND b.dst = a.src
+    GROUP BY a.src ORDER BY on_a_cycle_of DESC, package LIMIT 3
+"""
+MOST_NEEDED = "SELECT dst AS package, count(*) AS needed_by FROM deps_closure GROUP BY dst ORDER BY 2 DESC LIMIT 3"
 
 
-def keep_up_to_date(spark: SparkSession) -> None:
-    """Follow the dependencies of some packages while they change."""
-    _heading("What depends on what")
-    c = DynamicClosure.from_edges(DEPENDENCIES, spark=spark)
-    c.create_views("deps")
-    print(c)
-    print("shop needs brotli:", c.reaches("shop", "brotli"))
-    print("Why, in a shortest path:")
-    _show(c.explain("shop", "brotli"))
+def main(picture: str = "dyntc-demo.svg", *, spark: bool = True) -> int:
+    """Run all parts, and print what they find; 0 if the answers of all agree."""
+    edges, changes = datasets.debian_dependencies(), datasets.debian_security_changes()
+    compile_kernels(edges.slice(0, 5_000))
+    c = build(edges)
+    agree = change(c, edges, changes)
+    if spark:
+        from dyntc_spark import session  # noqa: PLC0415  (only now is Spark needed)
 
-    print("requests drops urllib3, and httpx comes in its place. Pairs that changed:")
-    c.apply([("delete", "requests", "urllib3"), ("insert", "requests", "httpx"), ("insert", "httpx", "certifi")])
-    _show(c.changes().orderBy("op", "src", "dst"))
-    print("shop needs brotli:", c.reaches("shop", "brotli"))
+        started = session.local()
+        try:
+            agree = on_spark(started, c, changes) and agree
+            in_sql(started, c)
+        finally:
+            started.stop()
+    draw(c, Path(picture))
+    print("\nAll answers agree." if agree else "\nANSWERS DIFFER.")
+    return 0 if agree else 1
 
-    print("numpy starts to need reports, which closes a cycle. The most depended-upon, in SQL over the views:")
-    c.insert([("numpy", "reports")])
-    _show(
-        spark.sql("""
-            SELECT there.dst AS package, count(*) AS needed_by, count(back.src) AS and_needs_in_turn
-            FROM deps_closure AS there
-            LEFT JOIN deps_closure AS back ON back.src = there.dst AND back.dst = there.src
-            GROUP BY package ORDER BY needed_by DESC, package LIMIT 5
-        """)
+
+def compile_kernels(edges: pa.Table) -> None:
+    """Do everything once on a small graph: what is compiled then is not part of the times."""
+    c = DynamicClosure.from_edges(edges)
+    for step in (c.insert, c.delete):
+        step([("0ad", "a-new-package")])
+    c.arrow.query([("0ad", "a-new-package")])
+
+
+def build(edges: pa.Table) -> DynamicClosure:
+    """Close the graph in this process, and ask some questions."""
+    _heading("Build: which package needs which, directly or not")
+    started = time.perf_counter()
+    c = DynamicClosure.from_edges(edges)
+    seconds = time.perf_counter() - started
+    stats = c.stats()
+    print(f"{stats['vertices']:,} packages, {stats['edges']:,} dependencies: {stats['pairs']:,} pairs")
+    _took("read, numbered and closed in", seconds)
+    needed = c.reaches("0ad", "perl-base", unknown="false")
+    print("Does 0ad, a game, need perl-base?", "Yes:" if needed else "No.")
+    if needed:
+        print("  " + " → ".join(["0ad", *c.arrow.explain("0ad", "perl-base")["dst"].to_pylist()]))
+    print(f"  {c.arrow.ancestors('openssl').num_rows:,} packages need openssl, it needs", end=" ")
+    print(f"{c.arrow.descendants('openssl').num_rows}")
+    return c
+
+
+def change(c: DynamicClosure, edges: pa.Table, changes: pa.Table) -> bool:
+    """Apply the real batch, then single changes; compare times and answers with a build from scratch."""
+    _heading("Change: what the security updates changed, as one batch")
+    batch, _ = _timed(lambda: c.apply(changes))
+    stats, changed = c.stats(), c.arrow.changes()
+    became = changed["op"].to_pylist()
+    print(f"{stats['inserted']} dependencies inserted, {stats['deleted']} deleted:", end=" ")
+    print(f"{became.count('insert'):,} pairs became reachable, {became.count('delete'):,} unreachable")
+    scratch = DynamicClosure.from_edges(edges, engine="recompute")
+    scratch.apply(changes)
+    rebuild = min(_timed(lambda: scratch.reset(c.arrow.edges()))[0] for _ in range(3))
+    engine = float(stats["details"].get("seconds_of_last_batch", batch))
+    again = float(scratch.stats()["details"].get("seconds_of_last_build", rebuild))
+    _took("the batch, with reading and numbering", batch)
+    _took("a build from scratch, likewise", rebuild)
+    print(f"  in the engines alone: {engine * 1e3:.1f} ms against {again * 1e3:.1f} ms")
+
+    every = c.arrow.edges()
+    rows = np.random.default_rng(SEED).choice(every.num_rows, SINGLE_CHANGES, replace=False)
+    singles = [
+        _timed(partial(step, [edge]))[0]
+        for edge in zip(*(every[name].take(rows).to_pylist() for name in ("src", "dst")), strict=True)
+        for step in (c.delete, c.insert)
+    ]
+    single = statistics.median(singles)
+    _took(f"one change alone, the median of {len(singles)} deletions and insertions", single)
+    print(f"  a build from scratch takes {rebuild / single:,.0f} times as long")
+    return _same(c, scratch, "in process, engine refresh", "engine recompute")
+
+
+def on_spark(spark: SparkSession, c: DynamicClosure, changes: pa.Table) -> bool:
+    """Move a closure to Spark's DataFrames of blocks, apply the same changes there, and compare the answers."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    _heading("On Spark: the same state as a DataFrame of blocks")
+    moved = DynamicClosure.from_edges(c.arrow.edges(), spark=spark, vertices=c.arrow.vertices())
+    seconds, _ = _timed(moved.on_spark)
+    print(moved)
+    _took("moved there in", seconds)
+    blocks = moved.blocks().groupBy("matrix", "codec")
+    _show(blocks.agg(F.count("*").alias("blocks"), F.sum("nnz").alias("nnz"), F.sum("bytes").alias("bytes")))
+    back = pa.table({"op": ["insert" if op == "delete" else "delete" for op in changes["op"].to_pylist()]})
+    back = back.append_column("src", changes["src"]).append_column("dst", changes["dst"])
+    seconds, _ = _timed(lambda: moved.apply(back))
+    _took("the security changes undone there in", seconds)
+    before = c.arrow.edges()
+    c.apply(back)
+    agree = _same(c, moved, "in process", "on Spark")
+    for closure in (c, moved):
+        closure.apply(changes)
+    agree = _same(c, moved, "in process, changed again", "on Spark") and agree
+    return agree and c.arrow.edges().num_rows == before.num_rows
+
+
+def in_sql(spark: SparkSession, c: DynamicClosure) -> None:
+    """Ask in SQL."""
+    _heading("In SQL: views that see every batch")
+    c = DynamicClosure.from_edges(c.arrow.edges(), spark=spark)
+    seconds, _ = _timed(lambda: c.create_views("deps"))
+    _took("views created in", seconds)
+    print("The most needed packages:")
+    _show(spark.sql(MOST_NEEDED))
+    print("Packages on the longest cycles:")
+    _show(spark.sql(SAME_CYCLE))
+    seconds, _ = _timed(lambda: c.insert([("openssl", "a-new-package")]))
+    _took("openssl gets a new dependency; batch and views", seconds)
+    _show(spark.sql("SELECT count(*) AS packages_that_need_it_now FROM deps_ancestors('a-new-package')"))
+
+
+def draw(c: DynamicClosure, place: Path) -> None:
+    """Write the picture of the closure's matrix."""
+    text = svg(c._graph, c._engine)  # noqa: SLF001  (what a notebook shows)
+    place.write_text(text, encoding="utf-8")
+    print(f"\nThe picture of the matrix, packages in a topological order: {place.resolve()}")
+
+
+def _same(one: DynamicClosure, other: DynamicClosure, name: str, other_name: str) -> bool:
+    """Ask both the same random questions, and how many pairs there are."""
+    names = one.arrow.vertices()["vertex"]
+    random = np.random.default_rng(SEED)
+    near = one.arrow.edges()
+    source, target = (random.integers(len(names), size=QUESTIONS) for _ in range(2))
+    steps = random.integers(near.num_rows, size=QUESTIONS)
+    asked = pa.table(
+        {
+            "src": pa.concat_arrays([names.take(source).combine_chunks(), near["src"].take(steps).combine_chunks()]),
+            "dst": pa.concat_arrays([names.take(target).combine_chunks(), near["dst"].take(steps).combine_chunks()]),
+        }
     )
+    answers = [closure.arrow.query(asked, "false")["reachable"].to_pylist() for closure in (one, other)]
+    counts = [closure.stats()["pairs"] for closure in (one, other)]
+    agree: bool = answers[0] == answers[1] and counts[0] == counts[1]
+    print(f"  {len(answers[0]):,} questions and {counts[0]:,} pairs, {name} and {other_name}:", end=" ")
+    print("the same answers" if agree else f"DIFFERENT ({counts})")
+    return agree
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = work()
+    return time.perf_counter() - started, result
+
+
+def _took(what: str, seconds: float) -> None:
+    print(f"  {what} {f'{seconds:.2f} s' if seconds >= 0.1 else f'{seconds * 1e3:.2g} ms'}")
 
 
 def _heading(text: str) -> None:
-    print(f"\n{text}\n{'-' * len(text)}")
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)
 
 
 def _show(answer: DataFrame) -> None:
@@ -86,4 +202,4 @@ def _show(answer: DataFrame) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(*sys.argv[1:2]))

@@ -1,9 +1,13 @@
--- <prefix>_vertices: every vertex that an edge has, or once had, as an end.
+-- <prefix>_vertices: every vertex that an edge has, or once had, as an end, until it is dropped.
 SELECT
-    r.vertex AS vertex,                  -- the vertex
-    coalesce(o.edges, 0) AS out_degree,  -- edges that begin there
+    v.vertex AS vertex,                  -- the vertex
+    size(v.successors) AS out_degree,    -- edges that begin there
     coalesce(i.edges, 0) AS in_degree,   -- edges that lead there
     size(r.reached) - 1 AS descendants   -- other vertices that it reaches
-FROM {rows} AS r
-LEFT JOIN (SELECT src, count(*) AS edges FROM {edges} GROUP BY src) AS o ON o.src = r.vertex
-LEFT JOIN (SELECT dst, count(*) AS edges FROM {edges} GROUP BY dst) AS i ON i.dst = r.vertex
+FROM {vertices} AS v
+JOIN {rows} AS r ON r.number = v.number
+LEFT JOIN (
+    SELECT other, count(*) AS edges
+    FROM (SELECT explode(successors) AS other FROM {vertices})
+    GROUP BY other
+) AS i ON i.other = v.number

@@ -66,3 +66,17 @@ def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]
     used = np.unique(ends[ends >= known])
     ends = np.where(ends < known, ends, known + np.searchsorted(used, ends))
     return Edges(ends[: len(inserted)], ends[len(inserted) :]), used - known
+
+
+def renumbered(edges: Edges, known: int, numbers: npt.NDArray[np.int64]) -> Edges:
+    """Let new vertices, counted from ``known`` on, have other ``numbers``.
+
+    Examples
+    --------
+    >>> renumbered(Edges.of([0, 5], [6, 1]), 5, np.array([3, 5]))
+    Edges(sources=array([0, 3]), targets=array([5, 1]))
+    """
+    if not len(numbers):
+        return edges
+    places = np.concatenate([np.arange(known), numbers])
+    return Edges(places[edges.sources], places[edges.targets])

@@ -1,15 +1,11 @@
-"""``DynamicClosure``: which vertices reach which, in a directed graph that changes.
-
-The closure of a digraph is the set of pairs ``(u, v)`` such that a path leads
-from ``u`` to ``v``. Every vertex reaches itself, by the path without edges; these
-pairs are left out of answers unless asked for with ``reflexive=True``.
-"""
+"""``DynamicClosure``: which vertices reach which, in a directed graph that changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +13,47 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import choose
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.errors import CycleError, OptionError, RedundantChangeError, UnreachableError, VertexTypeError
-from dyntc_spark.graph.batch import net_effect, only_used
-from dyntc_spark.graph.frames import closure_rows, frame, numbered, session_for
-from dyntc_spark.graph.history import Graph, Tally, changes_between
+from dyntc_spark.errors import CycleError, InputError, RedundantChangeError, VertexTypeError
+from dyntc_spark.graph import interop
+from dyntc_spark.graph.arrow import Table, Vertex
+from dyntc_spark.graph.attached import Attached
+from dyntc_spark.graph.batch import net_effect, only_used, renumbered
+from dyntc_spark.graph.frames import session_for
+from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
-from dyntc_spark.graph.paths import shortest_path
-from dyntc_spark.graph.views import Views, statement
+from dyntc_spark.graph.kinds import encoded
+from dyntc_spark.graph.progress import progress
+from dyntc_spark.graph.relations import Touched
+from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 
-#: A Spark DataFrame, a pandas or Arrow table with the columns that are named, or a list of tuples in their order.
-Table: TypeAlias = Any
-#: A value of any type that can be compared; one type in one graph.
-Vertex: TypeAlias = Any
-Unknown: TypeAlias = Literal["raise", "false"]
+if TYPE_CHECKING:
+    import networkx as nx
+    from graphframes import GraphFrame
 
 
-class DynamicClosure:
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `DynamicClosure.verify` found; true where the answers are right now."""
+
+    rows: int  #: vertices whose descendants were checked
+    missing: list[tuple[Vertex, Vertex]]  #: pairs that were wrongly answered "no": one at least for each wrong vertex
+    repaired: bool  #: whether the closure was built again, so that nothing is missing any more
+
+    def __bool__(self) -> bool:
+        return self.repaired or not self.missing
+
+
+class DynamicClosure(Attached):
     """The closure of a directed graph, kept up to date while edges come and go.
 
     Every change is one atomic batch: when it is refused, the closure answers as
     before. Batches are numbered; ``version`` is the number of the last.
+
+    Wherever a table is taken (a Spark DataFrame, pandas, Arrow), the keywords ``src``,
+    ``dst`` and ``op`` name its columns, where these are called otherwise; a list of tuples is read by position.
 
     Examples
     --------
@@ -52,21 +67,19 @@ class DynamicClosure:
     DynamicClosure(4 vertices, 2 edges; engine 'refresh' in process, version 1)
     """
 
-    def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
-        self._engine = engine
-        self._spark = spark
-        self._graph = Graph()
-        self._before = self._graph
-        self._changed: dict[str, pa.Array] | None = None  # worked out when first asked for
-        self._tally = Tally()
-        self._views: list[Views] = []
-        self.version = 0
-
-    # --- making and changing -----------------------------------------------------------------
+    # --- making ------------------------------------------------------------------------------
 
     @classmethod
     def from_edges(
-        cls, edges: Table, spark: SparkSession | None = None, engine: str = "auto", backend: str = "auto"
+        cls,
+        edges: Table,
+        spark: SparkSession | None = None,
+        engine: str = "auto",
+        backend: str = "auto",
+        *,
+        vertices: Iterable[Vertex] | Table = (),
+        src: str = "src",
+        dst: str = "dst",
     ) -> DynamicClosure:
         """Make the closure of a graph.
 
@@ -79,24 +92,63 @@ class DynamicClosure:
             The session in which answers become DataFrames; by default that of ``edges``, else the active one,
             else a local one that is started when an answer first needs it.
         engine
-            ``"refresh"``, ``"recompute"``, for acyclic graphs ``"path_counting"``, or ``"auto"`` to have one chosen.
+            The name of an engine, or ``"auto"`` to have one chosen. ``"path_counting"`` takes acyclic graphs only.
         backend
-            ``"local"``: the state is in this process; ``"auto"`` to have one chosen.
+            Where the state is kept: ``"local"`` in this process, ``"spark"`` as DataFrames of blocks, ``"auto"`` in
+            this process as long as that has room.
+        vertices
+            Further vertices, which need not have an edge: a list, or a table with the column ``vertex``.
+        src, dst
+            What these columns are called in ``edges``.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> needs = pa.table({"package": ["shop", "web"], "needs": ["web", "tls"]})
+        >>> DynamicClosure.from_edges(needs, src="package", dst="needs").reaches("shop", "tls")
+        True
         """
-        if backend not in {"auto", "local"}:
-            raise OptionError("a backend called 'auto', 'local'", f"{backend!r}", "Leave it out to have one chosen.")
-        made = choose.create(engine)
-        closure = cls(made, edges.sparkSession if spark is None and isinstance(edges, DataFrame) else spark)
-        closure._start(edges)
+        if spark is None and isinstance(edges, DataFrame):
+            spark = edges.sparkSession
+        closure = cls(choose.create(engine, backend, spark), spark)
+        closure._asked = engine, backend
+        closure._start(read_ends(edges, (src, dst)), read_vertices(vertices, "vertex"))
         closure._before = closure._graph
         return closure
 
-    def insert(self, edges: Table, *, strict: bool = False) -> None:
+    @classmethod
+    def from_graphframe(cls, graph: GraphFrame, engine: str = "auto", backend: str = "auto") -> DynamicClosure:
+        """Make the closure of a GraphFrame; what it says about vertices and edges is kept for `to_graphframe`."""
+        attributes = interop.Attributes(graph.vertices, graph.edges)
+        closure = cls.from_edges(
+            graph.edges, engine=engine, backend=backend, vertices=graph.vertices.withColumnRenamed("id", "vertex")
+        )
+        closure._attributes = attributes  # noqa: SLF001  (one of this class)
+        return closure
+
+    @classmethod
+    def from_networkx(
+        cls, graph: nx.DiGraph, spark: SparkSession | None = None, engine: str = "auto", backend: str = "auto"
+    ) -> DynamicClosure:
+        """Make the closure of a directed graph of NetworkX: its nodes and edges, without their attributes.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> DynamicClosure.from_networkx(nx.DiGraph([(1, 2), (2, 3)])).reaches(1, 3)
+        True
+        """
+        edges = interop.networkx_edges(graph)
+        return cls.from_edges(edges, spark, engine, backend, vertices=list(graph.nodes))
+
+    # --- changing ----------------------------------------------------------------------------
+
+    def insert(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> None:
         """Insert edges, as one batch; ends that are not there yet become vertices.
 
         Edges that are there already are counted in ``stats()``; with ``strict`` they are an error.
         """
-        ends = read_ends(edges)
+        ends = read_ends(edges, (src, dst))
         self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
 
     def insert_at(
@@ -120,15 +172,24 @@ class DynamicClosure:
         ends = Ends(pa.concat_arrays([tails, out]), pa.concat_arrays([into, heads]))
         self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
 
-    def delete(self, edges: Table, *, strict: bool = False) -> None:
+    def delete(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> None:
         """Delete edges, as one batch; their ends stay vertices.
 
         Edges that are not there are counted in ``stats()``; with ``strict`` they are an error.
         """
-        ends = read_ends(edges)
+        ends = read_ends(edges, (src, dst))
         self._change(ends, np.zeros(len(ends), np.bool_), strict=strict)
 
-    def apply(self, changes: Table, *, strict: bool = False) -> None:
+    def apply(
+        self,
+        changes: Table,
+        *,
+        strict: bool = False,
+        batch_id: str | int | None = None,
+        op: str = "op",
+        src: str = "src",
+        dst: str = "dst",
+    ) -> None:
         """Insert and delete edges, as one batch.
 
         Parameters
@@ -138,6 +199,11 @@ class DynamicClosure:
             more than once the last change counts, so a Spark DataFrame that does this should be sorted.
         strict
             Whether a change that changes nothing is an error.
+        batch_id
+            At a location: a name of the batch, which is remembered there. A batch whose name is known does nothing,
+            so that one whose fate is not known can be sent again.
+        op, src, dst
+            What these columns are called in ``changes``.
 
         Examples
         --------
@@ -146,220 +212,140 @@ class DynamicClosure:
         >>> c.reaches(1, 2), c.reaches(1, 3)
         (False, True)
         """
-        self._change(*read_changes(changes), strict=strict)
+        if not self._is_known(batch_id):
+            known_as = None if batch_id is None else str(batch_id)
+            self._change(*read_changes(changes, (op, src, dst)), strict=strict, batch_id=known_as)
 
-    def reset(self, edges: Table) -> None:
-        """Start again with other edges, as one batch; vertices without an edge go."""
+    def drop(self, vertices: Iterable[Vertex] | Table) -> None:
+        """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``.
+
+        Examples
+        --------
+        >>> c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
+        >>> c.delete([("b", "c")])
+        >>> c.drop(["c"])
+        >>> c.reaches("a", "c", unknown="false")
+        False
+        """
+        self._begin()
+        names, table = read_vertices(vertices, "vertex"), self._graph.vertices
+        numbers = table.known_numbers(names)
+        edges = self._graph.edges.edges
+        held = np.isin(numbers, edges.sources) | np.isin(numbers, edges.targets)
+        if held.any():
+            vertex = names[int(np.argmax(held))].as_py()
+            raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
+        gone = np.unique(numbers)
+        batch = Batch(DROP, vertices=table.names(gone))
+        table.drop(gone)
+        self._last = Tally()
+        self._committed(self._graph, Touched(gone, gone), batch, lambda: table.add(batch.vertices, gone))
+
+    def reset(
+        self, edges: Table, *, vertices: Iterable[Vertex] | Table = (), src: str = "src", dst: str = "dst"
+    ) -> None:
+        """Start again with other edges, as one batch; vertices without an edge go, but for those that are given."""
+        self._begin()
         before = self._graph
-        self._start(edges)
-        self._committed(before)
+        self._start(read_ends(edges, (src, dst)), read_vertices(vertices, "vertex"))
+        batch = Batch(RESET, self._graph.edges.edges, vertices=self._graph.vertices.names())
+        self._committed(before, None, batch)
 
-    # --- questions ---------------------------------------------------------------------------
+    def on_spark(self, spark: SparkSession | None = None) -> None:
+        """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
+        spark = session_for(spark or self._spark)
+        self._engine = self._engine.moved(SparkBackend(spark))
+        self._spark, self._asked = spark, (self._asked[0], "spark")
+        self._show(None)
 
-    def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
-        """Tell whether a path leads from ``src`` to ``dst``; it needs no Spark.
+    def in_process(self) -> None:
+        """Move the state into this process; answers are the same."""
+        self._engine = self._engine.moved(LocalBackend())
+        self._asked = self._asked[0], "local"
+        self._show(None)
 
-        A vertex that the graph does not have is an error, or with ``unknown="false"`` reaches nothing.
+    def verify(self) -> Verification:
+        """Check the whole closure, and build it again where an answer is wrong.
+
+        No engine answers "yes" without a reason. A "no" is checked by the edges: what a successor of a vertex
+        reaches, the vertex reaches too.
         """
-        return bool(self._reachable(Ends(read_vertices([src], "src"), read_vertices([dst], "dst")), unknown)[0])
-
-    def query(self, pairs: Table, *, unknown: Unknown = "raise") -> DataFrame:
-        """Answer many pairs at once: ``src``, ``dst`` and ``reachable``, a row for each row of ``pairs``."""
-        ends = read_ends(pairs)
-        if not len(ends):
-            nothing = self._graph.vertices.names([])
-            ends = Ends(nothing, nothing)
-        return self._frame({**_columns(ends), "reachable": pa.array(self._reachable(ends, unknown))})
-
-    def descendants(self, vertex: Vertex, *, reflexive: bool = False) -> DataFrame:
-        """The vertices that a vertex reaches: the column ``vertex``."""
-        number = self._number(vertex)
-        found = self._engine.descendants(number).targets
-        return self._frame({"vertex": self._graph.vertices.names(found if reflexive else found[found != number])})
-
-    def ancestors(self, vertex: Vertex, *, reflexive: bool = False) -> DataFrame:
-        """The vertices that reach a vertex: the column ``vertex``."""
-        number = self._number(vertex)
-        found = self._engine.ancestors(number).sources
-        return self._frame({"vertex": self._graph.vertices.names(found if reflexive else found[found != number])})
-
-    def pairs(self, *, reflexive: bool = False) -> DataFrame:
-        """The whole closure: ``src`` reaches ``dst``."""
-        spark = session_for(self._spark)
-        vertices = frame(spark, numbered(self._graph.vertices.names()))
-        found = spark.sql(statement("closure"), rows=frame(spark, self._rows()), vertices=vertices)
-        return found.unionAll(vertices.selectExpr("vertex AS src", "vertex AS dst")) if reflexive else found
-
-    def edges(self) -> DataFrame:
-        """The edges: ``src``, ``dst``."""
-        return self._frame(_columns(self._graph.named(self._graph.edges.edges)))
-
-    def vertices(self) -> DataFrame:
-        """The vertices: the column ``vertex``."""
-        return self._frame({"vertex": self._graph.vertices.names()})
-
-    def explain(self, src: Vertex, dst: Vertex) -> DataFrame:
-        """A shortest path that witnesses that ``src`` reaches ``dst``: ``hop`` from 1 on, ``src``, ``dst``.
-
-        From a vertex to itself it is empty. Where there is no path, the error ``UnreachableError`` says so.
-        """
-        source, target = self._number(src)[0], self._number(dst)[0]
-        path = shortest_path(self._graph.edges, self._engine, int(source), int(target))
-        if path is None:
-            raise UnreachableError(
-                "two vertices of which the first reaches the second",
-                f"{src!r} and {dst!r}, which no path joins in this direction",
-                "Ask reaches or query where it may be so.",
-            )
-        hops = pa.array(np.arange(1, len(path), dtype=np.int32))
-        return self._frame({"hop": hops, **_columns(self._graph.named(Edges.of(path[:-1], path[1:])))})
-
-    def changes(self) -> DataFrame:
-        """The pairs that the last batch made reachable or unreachable: ``src``, ``dst``, ``op``, ``version``.
-
-        Worked out when asked for, from the rows of the vertices that the batch can have affected.
-        """
-        return self._frame(self._changes())
-
-    def stats(self) -> Mapping[str, Any]:
-        """Sizes, the number of batches and what became of them, and under ``details`` what the engine says."""
-        details = dict(self._engine.stats())
-        return {
-            "version": self.version,
-            "vertices": len(self._graph.vertices),
-            "edges": len(self._graph.edges),
-            "pairs": details["pairs"] if "pairs" in details else self._count_pairs(),
-            **self._tally.as_dict(),
-            "engine": self._engine.name,
-            "backend": "local",
-            "details": details,
-        }
-
-    # --- SQL ---------------------------------------------------------------------------------
-
-    def create_views(self, prefix: str) -> None:
-        """Create the temporary views ``<prefix>_edges``, ``_vertices``, ``_closure``, ``_changes`` and ``_stats``.
-
-        They see every later batch, each of which then also hands the closure to Spark: some four bytes a pair.
-        The statements are in ``sql/``.
-        """
-        views = Views(session_for(self._spark), prefix)
-        views.register(self._relations(views.spark))
-        self._views.append(views)
+        with progress("verifying", 1):
+            found = self._engine.verify()
+        ends = self._graph.named(found.missing)
+        if found.repaired:
+            self._show(None)
+        missing = list(zip(ends.src.to_pylist(), ends.dst.to_pylist(), strict=True))
+        return Verification(found.rows, missing, found.repaired)
 
     # --- helpers -----------------------------------------------------------------------------
 
-    def _start(self, edges: Table) -> None:
+    def _start(self, ends: Ends, further: pa.Array) -> None:
         """Take other edges; nothing is replaced before the engine has them."""
-        ends = read_ends(edges)
         self._graph.vertices.require_kind(ends.src)
         graph = Graph()
-        numbers, names = graph.vertices.numbered(ends)
-        with _naming_cycles(names):
-            self._engine.init(numbers, len(names))
-        self._graph = graph.after(numbers, Edges.of(), names)
+        with progress("building", 2) as shown:
+            shown.at("numbering the vertices")
+            numbers, names = graph.vertices.numbered(ends)
+            names = _united(names, further)
+            shown.at(f"closing, engine {self._engine.name}")
+            new = np.arange(len(names))
+            with _naming_cycles(graph.vertices.names, names, new):
+                self._engine.init(numbers, len(names))
+        self._graph = graph.begun(numbers, names)
+        self._last = Tally(inserted=len(self._graph.edges))
         self._tally = self._tally.plus(insertions_ignored=len(ends) - len(self._graph.edges))
 
-    def _change(self, ends: Ends, inserting: npt.NDArray[np.bool_], *, strict: bool) -> None:
+    def _change(
+        self, ends: Ends, inserting: npt.NDArray[np.bool_], *, strict: bool, batch_id: str | None = None
+    ) -> None:
         """Bring a batch to its net effect, to the engine and into the graph."""
-        before = self._graph
-        known = len(before.vertices)
-        numbers, names = before.vertices.numbered(ends)
+        self._begin()
+        before, table = self._graph, self._graph.vertices
+        numbers, names = table.numbered(ends)
         net = net_effect(numbers, inserting, before.edges)
         if strict and net.redundant.any():
             _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
-        inserted, used = only_used(net.inserted, known)
-        added = names.take(pa.array(used))
+        inserted, used = only_used(net.inserted, table.extent)
+        added, new = names.take(pa.array(used)), table.allotted(len(used))
+        inserted = renumbered(inserted, table.extent, new)
         # When an earlier batch failed after this, the engine has vertices to spare.
-        self._engine.grow(max(self._engine.vertices, known + len(used)))
+        self._engine.grow(max(self._engine.vertices, int(new.max(initial=-1)) + 1))
         if len(inserted) or len(net.deleted):
-            with _naming_cycles(before.vertices.names(), added):
+            with _naming_cycles(table.names, added, new):
                 self._engine.apply(inserted, net.deleted)
-        self._graph = before.after(inserted, net.deleted, added)
-        self._tally = self._tally.plus(
+        self._graph = before.after(inserted, net.deleted, added, new)
+        self._last = Tally(
             inserted=len(inserted),
             deleted=len(net.deleted),
             insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
             deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
         )
-        self._committed(before)
-
-    def _committed(self, before: Graph) -> None:
-        """Number the batch that is done, and let the views see it."""
-        self.version += 1
-        self._before, self._changed = before, None
-        self._views = [views for views in self._views if views.current()]
-        for views in self._views:
-            views.refresh(self._relations(views.spark))
-
-    def _number(self, vertex: Vertex) -> Ids:
-        return self._graph.vertices.known_numbers(read_vertices([vertex], "vertex"))
-
-    def _reachable(self, ends: Ends, unknown: Unknown) -> npt.NDArray[np.bool_]:
-        if unknown not in {"raise", "false"}:
-            raise OptionError("unknown='raise' or unknown='false'", f"{unknown!r}", "The former is the default.")
-        src, dst = (
-            self._graph.vertices.known_numbers(column, refuse=unknown == "raise") for column in (ends.src, ends.dst)
-        )
-        known = (src >= 0) & (dst >= 0)
-        answers = np.zeros(len(ends), np.bool_)
-        answers[known] = self._engine.query(src[known], dst[known])
-        return answers
-
-    def _frame(self, columns: dict[str, pa.Array]) -> DataFrame:
-        return frame(session_for(self._spark), columns)
-
-    def _rows(self) -> dict[str, pa.Array]:
-        everything = np.arange(len(self._graph.vertices))
-        return closure_rows(self._graph.vertices.names(), self._engine.descendants(everything))
-
-    def _count_pairs(self) -> int:
-        everything = np.arange(len(self._graph.vertices))
-        return len(self._engine.descendants(everything)) - len(everything)
-
-    def _changes(self) -> dict[str, pa.Array]:
-        if self._changed is None:
-            ends, op = changes_between(self._before, self._graph, self._engine)
-            version = pa.array(np.full(len(ends), self.version))
-            self._changed = {**_columns(ends), "op": op, "version": version}
-        return self._changed
-
-    def _relations(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """Give what the statements in ``sql/`` are about."""
-        stats = self.stats()
-        details = pa.array([[(key, str(value)) for key, value in stats["details"].items()]], _DETAILS)
-        columns = {
-            "vertices": numbered(self._graph.vertices.names()),
-            "edges": _columns(self._graph.named(self._graph.edges.edges)),
-            "rows": self._rows(),
-            "changes": self._changes(),
-            "stats": {
-                **{key: pa.array([value]) for key, value in stats.items() if key != "details"},
-                "details": details,
-            },
-        }
-        return {name: frame(spark, relation) for name, relation in columns.items()}
-
-    def __repr__(self) -> str:
-        sizes = f"{len(self._graph.vertices)} vertices, {len(self._graph.edges)} edges"
-        return f"DynamicClosure({sizes}; engine {self._engine.name!r} in process, version {self.version})"
-
-
-_DETAILS = pa.map_(pa.string(), pa.string())
+        self._tally = self._tally.plus(**self._last.as_dict())
+        touched = Touched(np.unique(np.concatenate([inserted.sources, net.deleted.sources, new])), new)
+        self._committed(before, touched, Batch(BATCH, inserted, net.deleted, None, batch_id), lambda: table.drop(new))
 
 
 @contextmanager
-def _naming_cycles(*names: pa.Array) -> Iterator[None]:
-    """Let a cycle that an engine refuses be named by its vertices; the engine knows their numbers."""
+def _naming_cycles(known: Callable[[Ids], pa.Array], added: pa.Array, new: Ids) -> Iterator[None]:
+    """Let a cycle that an engine refuses be named by its vertices: ``new`` ones or ``known``; it gives numbers."""
     try:
         yield
     except CycleError as error:
-        every = pa.concat_arrays([part for part in names if len(part)])
-        raise CycleError.of(every.take(pa.array(error.cycle)).to_pylist()) from None
+        names = dict(zip(new.tolist(), added.to_pylist(), strict=True))
+        numbers = np.array(error.cycle, np.int64)
+        old = numbers[~np.isin(numbers, new)]
+        names.update(zip(old.tolist(), known(old).to_pylist(), strict=True))
+        raise CycleError.of([names[number] for number in numbers.tolist()]) from None
 
 
-def _columns(ends: Ends) -> dict[str, pa.Array]:
-    return {"src": ends.src, "dst": ends.dst}
+def _united(names: pa.Array, further: pa.Array) -> pa.Array:
+    """Add to the vertices those of ``further`` that are not among them."""
+    if not len(further):
+        return names
+    if not len(names):
+        return encoded(further)[1]
+    return encoded(pa.concat_arrays([names, _of_kind(further, names.type, "vertices")]))[1]
 
 
 def _of_kind(vertices: pa.Array, kind: pa.DataType, name: str) -> pa.Array:

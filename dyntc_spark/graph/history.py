@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.closure.recompute import Recompute
@@ -19,16 +20,21 @@ from dyntc_spark.graph.vertices import VertexTable
 class Graph:
     """A version of the graph: its edges, and the table that numbers their ends.
 
-    Versions that grew out of each other share the table, which only grows.
+    Versions that grew out of each other share the table: a vertex that one of them has an edge at keeps its number.
     """
 
     vertices: VertexTable = field(default_factory=VertexTable)
     edges: EdgeSet = field(default_factory=lambda: EdgeSet.of(Edges.of()))
 
-    def after(self, inserted: Edges, deleted: Edges, names: pa.Array) -> Graph:
+    def begun(self, edges: Edges, names: pa.Array) -> Graph:
+        """Give the first version with edges, in any order and with repetitions; its vertices are ``names``."""
+        self.vertices.add(names, np.arange(len(names)))
+        return Graph(self.vertices, EdgeSet.of(edges))
+
+    def after(self, inserted: Edges, deleted: Edges, names: pa.Array, numbers: Ids) -> Graph:
         """Give the next version, whose table has these new vertices."""
         edges = self.edges.replaced(inserted, deleted)
-        self.vertices.add(names)
+        self.vertices.add(names, numbers)
         return Graph(self.vertices, edges)
 
     def named(self, edges: Edges) -> Ends:
@@ -54,30 +60,48 @@ class Tally:
         return asdict(self)
 
 
-def changes_between(before: Graph, after: Graph, closure: Engine) -> tuple[Ends, pa.Array]:
-    """Give the pairs that differ between two versions, and for each whether it became reachable or unreachable.
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The pairs that became reachable from one version to the next, and those that became unreachable."""
 
-    ``closure`` is that of ``after``, and where the two are versions of one graph that differ, its last batch led
-    from one to the other: if it remembers what that changed, nothing is worked out again.
-    """
-    if before.vertices is not after.vertices:
-        before, after, closure = _renumbered(before, after)
-    if before.edges.keys is after.edges.keys:
-        gained = lost = Edges.of()
-    else:
-        gained, lost = closure.changes() or changed_pairs(before.edges, after.edges, closure)
-    sources = np.concatenate([gained.sources, lost.sources])
-    targets = np.concatenate([gained.targets, lost.targets])
-    op = pa.array(np.repeat([INSERT, DELETE], [len(gained), len(lost)]), pa.string())
-    return after.named(Edges(sources, targets)), op
+    graph: Graph  #: whose numbers these are
+    gained: Edges
+    lost: Edges
+
+    @classmethod
+    def between(cls, before: Graph, after: Graph, closure: Engine) -> Difference:
+        """Compare two versions, where ``closure`` is that of ``after``.
+
+        Where the two are versions of one graph that differ, its last batch led from one to the other: if it
+        remembers what that changed, nothing is worked out again.
+        """
+        if before.vertices is not after.vertices:
+            before, after, closure = _renumbered(before, after)
+        if before.edges is after.edges:
+            return cls(after, Edges.of(), Edges.of())
+        return cls(after, *(closure.changes() or changed_pairs(before.edges, after.edges, closure)))
+
+    @property
+    def rows(self) -> Ids:
+        """The vertices that reach others now than before."""
+        return np.unique(np.concatenate([self.gained.sources, self.lost.sources]))
+
+    def named(self) -> tuple[Ends, pa.Array]:
+        """Give the pairs with the names of their ends, and for each whether it was inserted or deleted."""
+        gained, lost = self.gained, self.lost
+        sources = np.concatenate([gained.sources, lost.sources])
+        targets = np.concatenate([gained.targets, lost.targets])
+        op = pa.array(np.repeat([INSERT, DELETE], [len(gained), len(lost)]), pa.string())
+        return self.graph.named(Edges(sources, targets)), op
 
 
 def _renumbered(before: Graph, after: Graph) -> tuple[Graph, Graph, Engine]:
     """Give two versions with tables of their own in the numbers of one, and the closure of the second."""
     table = VertexTable()
-    table.add(after.vertices.names())
+    table.add(after.vertices.names(), after.vertices.used)
     edges, names = table.numbered(before.named(before.edges.edges))
-    table.add(names)
+    numbers = np.arange(table.extent, table.extent + len(names))
+    table.add(names, numbers)
     closure = Recompute()
-    closure.init(after.edges.edges, len(table))
+    closure.init(after.edges.edges, table.extent)
     return Graph(table, EdgeSet.of(edges)), Graph(table, after.edges), closure

@@ -8,7 +8,7 @@ names the column, the row (counted from 0) and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from dyntc_spark.errors import (
-    InputError,
-    MissingColumnError,
-    NullEndpointError,
-    UnknownOperationError,
-    VertexTypeError,
-)
+from dyntc_spark.errors import InputError, MissingColumnError, UnknownOperationError, VertexTypeError
+from dyntc_spark.graph.kinds import NAMEABLE, canonical, refuse_nulls
 
 INSERT, DELETE = "insert", "delete"
 
-_NAMEABLE = "Strings, integers, floats, decimals, dates, time stamps and binary can name vertices; cast the others."
 _TAKEN = "a Spark DataFrame, a pandas or Arrow table, or a list of tuples"
 
 
@@ -43,69 +37,70 @@ class Ends:
         return len(self.src)
 
 
-def read_ends(data: Any) -> Ends:  # noqa: ANN401  (tables of several libraries)
-    """Read edges or pairs: the columns ``src`` and ``dst``, or pairs.
+def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa: ANN401  (tables of several libraries)
+    """Read edges or pairs: the columns called ``names``, or pairs.
 
     Examples
     --------
     >>> read_ends([("a", "b"), ("b", "c")]).dst.to_pylist()
     ['b', 'c']
     """
-    return _ends(*_columns(data, ("src", "dst")))
+    src, dst = _columns(data, names)
+    return _ends(src, dst, names)
 
 
-def read_changes(data: Any) -> tuple[Ends, npt.NDArray[np.bool_]]:  # noqa: ANN401  (tables of several libraries)
-    """Read changes: the columns ``op``, ``src`` and ``dst``, or triples; give edges and whether each is inserted.
+def read_changes(
+    data: Any,  # noqa: ANN401  (tables of several libraries)
+    names: Sequence[str] = ("op", "src", "dst"),
+) -> tuple[Ends, npt.NDArray[np.bool_]]:
+    """Read changes: the columns called ``names``, or triples; give edges and whether each is inserted.
 
     Examples
     --------
     >>> read_changes([("insert", 1, 2), ("delete", 2, 3)])[1]
     array([ True, False])
     """
-    op, src, dst = _columns(data, ("op", "src", "dst"))
+    op, src, dst = _columns(data, names)
     if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
         op = pa.array([None if value is None else str(value) for value in op.to_pylist()], pa.string())
     wrong = pc.index(pc.is_in(op, value_set=pa.array([INSERT, DELETE])), False).as_py()
     if wrong >= 0:
         raise UnknownOperationError(
-            f"{INSERT!r} or {DELETE!r} in column 'op'", f"{op[wrong].as_py()!r} in row {wrong}", "Mind the case."
+            f"{INSERT!r} or {DELETE!r} in column {names[0]!r}",
+            f"{op[wrong].as_py()!r} in row {wrong}",
+            "Mind the case.",
         )
-    return _ends(src, dst), pc.equal(op, INSERT).to_numpy(zero_copy_only=False)
+    return _ends(src, dst, names[1:]), pc.equal(op, INSERT).to_numpy(zero_copy_only=False)
 
 
-def read_vertices(values: Iterable[Any], name: str) -> pa.Array:
-    """Read vertices out of a list; errors call it ``name``.
+def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables of several libraries)
+    """Read vertices out of a list, or out of the column ``name`` of a table.
 
     Examples
     --------
     >>> read_vertices([3, 4], "sources").type
     DataType(int64)
     """
-    if isinstance(values, str | bytes):
+    if isinstance(values, str | bytes | dict):
         raise InputError(f"a list of vertices in {name!r}", f"the single value {values!r}", "Put it into a list.")
-    column = _column(list(values), name)
-    _refuse_nulls(column, name)
+    if hasattr(values, "columns"):  # a table, of whatever library
+        (column,) = _columns(values, [name])
+    else:
+        column = _column(values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else list(values), name)
+    refuse_nulls(column, name)
     return column
 
 
-def _ends(src: pa.Array, dst: pa.Array) -> Ends:
-    for column, name in ((src, "src"), (dst, "dst")):
-        _refuse_nulls(column, name)
+def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
+    for column, name in zip((src, dst), names, strict=True):
+        refuse_nulls(column, name)
     if src.type != dst.type:
         raise VertexTypeError(
-            "vertices of one type in the columns 'src' and 'dst'", f"{src.type} and {dst.type}", "Cast one of them."
+            f"vertices of one type in the columns {names[0]!r} and {names[1]!r}",
+            f"{src.type} and {dst.type}",
+            "Cast one of them.",
         )
     return Ends(src, dst)
-
-
-def _refuse_nulls(column: pa.Array, name: str) -> None:
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise NullEndpointError(
-            f"a vertex in every row of column {name!r}",
-            f"null in row {row} ({column.null_count} in all)",
-            "Drop or repair these rows first.",
-        )
 
 
 # --- columns of every kind of table ----------------------------------------------------------
@@ -138,7 +133,7 @@ def _require(found: Iterable[Any], names: Sequence[str]) -> None:
             raise MissingColumnError(
                 f"the columns {', '.join(names)}, each once",
                 f"{columns.count(name) or 'no'} {name!r} among {columns}",
-                "Rename the columns; others than these do no harm.",
+                "Name them with src=, dst= and op=, or rename them; other columns do no harm.",
             )
 
 
@@ -170,8 +165,9 @@ def _of_rows(rows: list[Any], names: Sequence[str]) -> list[pa.Array]:
     return [_column([row[place] for row in rows], name) for place, name in enumerate(names)]
 
 
-def _column(values: list[Any], name: str) -> pa.Array:
+def _column(listed: list[Any], name: str) -> pa.Array:
     """Make a column of Python values, all of one kind: Arrow alone would turn integers into floats beside floats."""
+    values = [_named_fields(value) for value in listed]
     samples = {type(value): value for value in reversed(values) if not _is_null(value)}
     kinds = {kind: canonical(_array([sample], name), name).type for kind, sample in samples.items()}
     if len(set(kinds.values())) > 1:
@@ -189,49 +185,17 @@ def _array(values: list[Any], name: str) -> pa.Array:
         return pa.array(values, from_pandas=True)  # NaN is null
     except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
         raise VertexTypeError(
-            f"values that Arrow knows in column {name!r}", f"{type(values[0]).__name__}: {error}", _NAMEABLE
+            f"values that Arrow knows in column {name!r}", f"{type(values[0]).__name__}: {error}", NAMEABLE
         ) from error
+
+
+def _named_fields(value: Any) -> Any:  # noqa: ANN401  (any value)
+    """Give a Row of Spark or a named tuple as the dictionary that Arrow reads as a struct; other values as they are."""
+    if not isinstance(value, tuple):
+        return value
+    names = getattr(value, "__fields__", getattr(value, "_fields", None))
+    return value if names is None else dict(zip(names, map(_named_fields, value), strict=True))
 
 
 def _is_null(value: object) -> bool:
     return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
-
-
-# --- types -----------------------------------------------------------------------------------
-
-
-def canonical(column: pa.Array, name: str) -> pa.Array:
-    """Give a column in the one type of its kind: 64 bits for numbers, microseconds for time stamps, and so on.
-
-    So that equal vertices are equal whatever table they come from.
-
-    Examples
-    --------
-    >>> canonical(pa.array([1, 2], pa.uint8()), "src").type, canonical(pa.array(["a"]).dictionary_encode(), "src").type
-    (DataType(int64), DataType(string))
-    """
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    wanted = next((make(column.type) for fits, make in _CANONICAL if fits(column.type)), None)
-    if wanted is None:
-        raise VertexTypeError(f"vertices that can be compared in column {name!r}", f"{column.type}", _NAMEABLE)
-    try:
-        column = column.cast(wanted)
-    except pa.ArrowException as error:
-        raise VertexTypeError(f"{wanted} in column {name!r}", f"{column.type}: {error}", "Cast it first.") from error
-    if pa.types.is_floating(wanted):  # NaN names nothing, and 0.0 is -0.0
-        column = pc.add(pc.if_else(pc.is_nan(column), None, column), 0.0)
-    return column
-
-
-_CANONICAL: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]]] = [
-    (pa.types.is_null, lambda kind: kind),
-    (pa.types.is_integer, lambda _kind: pa.int64()),
-    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), lambda _kind: pa.string()),
-    (pa.types.is_string_view, lambda _kind: pa.string()),
-    (pa.types.is_floating, lambda _kind: pa.float64()),
-    (pa.types.is_decimal, lambda kind: pa.decimal128(38, kind.scale)),
-    (pa.types.is_date, lambda _kind: pa.date32()),
-    (pa.types.is_timestamp, lambda kind: pa.timestamp("us", kind.tz and "UTC")),
-    (lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind), lambda _kind: pa.binary()),
-]

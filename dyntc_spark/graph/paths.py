@@ -1,14 +1,20 @@
-"""Questions that need edges and closure together: a witness path, and the pairs that a batch changed."""
+"""Questions that need edges and closure together: witness paths, and the pairs that a batch changed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
+import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
 from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.kernels.reach import without
+
+#: Tells for each of some vertices whether it is worth going there; None: all are.
+Guide = Callable[[Ids], npt.NDArray[np.bool_]] | None
 
 
 def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> list[int] | None:
@@ -25,15 +31,46 @@ def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> 
     >>> shortest_path(edges, closure, 0, 4), shortest_path(edges, closure, 4, 0)
     ([0, 1, 2, 4], None)
     """
-    if closure.exact and not closure.query([source], [target])[0]:
+    return next(shortest_paths(edges, closure, Edges.of([source], [target])))
+
+
+def shortest_paths(edges: EdgeSet, closure: Engine, pairs: Edges) -> Iterator[list[int] | None]:
+    """Give a shortest path for each of many pairs, one after the other.
+
+    A closure in this process is asked at every step; of one on Spark the
+    ancestors of all targets are gathered first, in one job.
+    """
+    gathered = closure.exact and closure.backend == "spark"
+    reaching = closure.ancestors(pairs.targets) if gathered else Edges.of()
+    for source, target in zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True):
+        guide: Guide = None
+        if gathered:
+            begin, end = np.searchsorted(reaching.targets, [target, target + 1])
+            guide = _among(reaching.sources[begin:end])
+        elif closure.exact:
+            guide = _asking(closure, target)
+        yield _search(edges, guide, source, target)
+
+
+def _asking(closure: Engine, target: int) -> Guide:
+    return lambda heads: closure.query(heads, np.full(len(heads), target))
+
+
+def _among(vertices: Ids) -> Guide:
+    return lambda heads: np.isin(heads, vertices)
+
+
+def _search(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int] | None:
+    """Search breadth-first where the guide leads."""
+    if guide is not None and not guide(np.array([source]))[0]:
         return None
     parents = {source: source}
     frontier: Ids = np.array([source])
     while target not in parents:
         steps = edges.leaving(frontier)
         heads, firsts = np.unique(steps.targets, return_index=True)
-        if closure.exact:
-            near = closure.query(heads, np.full(len(heads), target))
+        if guide is not None:
+            near = guide(heads)
             heads, firsts = heads[near], firsts[near]
         pairs = zip(heads.tolist(), steps.sources[firsts].tolist(), strict=True)
         new = [(head, tail) for head, tail in pairs if head not in parents]

@@ -1,29 +1,33 @@
-"""SQL views of a closure: the statements in ``sql/``, run over what the closure holds now.
+"""SQL views and table functions of a closure: the statements in ``sql/`` over what the closure holds now.
 
 Each file of ``sql/`` is one ``SELECT`` over the relations in braces; the comment
-behind a column becomes its comment in the catalog. The views are temporary and
-stand for one version; after a batch the closure registers them again. A view
-that was dropped, or replaced by somebody else's, is given up.
+behind a column becomes its comment in the catalog. The relations are temporary views
+too, under names of their own, and the only ones that a batch registers again: views and
+functions read them by name whenever they are asked. So a view that was dropped does
+not come back, and one that somebody else has put in its place is left alone.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import IdentifierError, SessionError
+from dyntc_spark.graph.walk import walk
 from dyntc_spark.session import ensure_open
 
 NAMES = ("edges", "vertices", "closure", "changes", "stats")
+FUNCTIONS = ("descendants", "ancestors", "path")
 
-_OWNER = "dyntc_closure"  # a key of the metadata of a view's columns
+_log = logging.getLogger(__name__)
+
 _LONGEST = 100
 
 
@@ -47,47 +51,60 @@ class Views:
             )
         self.spark = spark
         self.prefix = prefix
-        self._mark = uuid.uuid4().hex
-        self._names: tuple[str, ...] = ()
+        self._mark = uuid.uuid4().hex[:12]
+        self._vertex = ""  # the type of the vertices that views and functions are made for
 
-    def register(self, relations: Mapping[str, DataFrame]) -> None:
-        """Create the views, in place of any of the same names."""
-        self._show(NAMES, relations)
+    def register(self, relations: Mapping[str, DataFrame], vertex: str) -> None:
+        """Create the views and functions, in place of any of the same names, for vertices of this type."""
+        self._put(relations)
+        self._create(NAMES, vertex)
+
+    def refresh(self, relations: Mapping[str, DataFrame], vertex: str) -> None:
+        """Let the views stand for the relations as they are now."""
+        self._put(relations)
+        if vertex != self._vertex:  # a graph without vertices got some
+            self._create(tuple(name for name in NAMES if self._is_ours(name)), vertex)
 
     def current(self) -> bool:
-        """Tell whether there are views to be kept up to date; forget those that are gone."""
+        """Tell whether there is still a session whose views are to be kept up to date."""
         try:
             ensure_open(self.spark)
         except SessionError:
-            self._names = ()
-        self._names = tuple(name for name in self._names if self._is_ours(name))
-        return bool(self._names)
+            return False
+        return True
 
-    def refresh(self, relations: Mapping[str, DataFrame]) -> None:
-        """Let the views that are still ours stand for the relations as they are now."""
-        self._show(self._names, relations)
+    def _put(self, relations: Mapping[str, DataFrame]) -> None:
+        for name, relation in relations.items():
+            relation.createOrReplaceTempView(self._relation(name))
 
-    def _show(self, names: tuple[str, ...], relations: Mapping[str, DataFrame]) -> None:
-        frames = {name: self._view(name, relations) for name in names}
-        for name, frame in frames.items():  # nothing is registered before all are made
-            frame.createOrReplaceTempView(f"{self.prefix}_{name}")
-        self._names = names
+    def _relation(self, name: str) -> str:
+        return f"dyntc_{self._mark}_{name}"
 
-    def _view(self, name: str, relations: Mapping[str, DataFrame]) -> DataFrame:
-        text = statement(name)
-        used = {relation: relations[relation] for relation in set(re.findall(r"\{(\w+)\}", text))}
-        columns = [
-            F.col(column).alias(column, metadata={"comment": comment, _OWNER: self._mark})
-            for column, comment in column_comments(text).items()
-        ]
-        return self.spark.sql(text, None, **used).select(*columns)
+    def _create(self, names: tuple[str, ...], vertex: str) -> None:
+        for name in names:
+            text = statement(name)
+            columns = ", ".join(f"{column} COMMENT {_quoted(said)}" for column, said in column_comments(text).items())
+            body = re.sub(r"\{(\w+)\}", lambda found: self._relation(found[1]), text)
+            about = _quoted(text.partition(": ")[2].partition("\n")[0])
+            view = f"CREATE OR REPLACE TEMPORARY VIEW {self.prefix}_{name} ({columns}) COMMENT {about} AS\n{body}"
+            self.spark.sql(view)
+        self._vertex = vertex
+        if not {"edges", "closure"} <= set(names):
+            return
+        try:
+            self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop:int,src:{vertex},dst:{vertex}>>")
+            for name in FUNCTIONS:
+                text = statement(f"functions/{name}")
+                self.spark.sql(text.replace("{prefix}", self.prefix).replace("{vertex}", vertex))
+        except PySparkException as error:
+            _log.warning("This session takes no table functions; %s_* has the views only: %s", self.prefix, error)
 
     def _is_ours(self, name: str) -> bool:
+        """Tell whether a view of this name is there and has our columns."""
         try:
-            fields = self.spark.table(f"{self.prefix}_{name}").schema.fields
-        except AnalysisException:
+            return self.spark.table(f"{self.prefix}_{name}").columns == list(column_comments(statement(name)))
+        except PySparkException:
             return False
-        return any(field.metadata.get(_OWNER) == self._mark for field in fields)
 
 
 @cache
@@ -108,3 +125,15 @@ def column_comments(text: str) -> dict[str, str]:
     {'src': 'where it begins', 'dst': 'where it ends'}
     """
     return dict(re.findall(r"(?m)^ .*?(\w+),?\s+-- (.+)$", text))
+
+
+def _quoted(text: str) -> str:
+    r"""Give a text as a literal of SQL.
+
+    Examples
+    --------
+    >>> print(_quoted("it's"))
+    'it\'s'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -8,7 +8,13 @@ import decimal
 import pytest
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.errors import SessionError, UnknownVertexError, UnreachableError
+from dyntc_spark.errors import (
+    MissingColumnError,
+    NullEndpointError,
+    SessionError,
+    UnknownVertexError,
+    UnreachableError,
+)
 from tests.graph.oracle import Plain
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "d"), ("d", "d")]
@@ -60,6 +66,54 @@ def test_a_witness(closure):
         closure.explain("d", "a")
     with pytest.raises(UnknownVertexError, match="'x'"):
         closure.explain("a", "x")
+
+
+def test_witnesses_for_many_pairs(closure, spark):
+    asked = spark.createDataFrame([("b", "d"), ("d", "a"), ("e", "e")], "begin string, end string")
+    answer = closure.explain(asked, src="begin", dst="end")
+    assert answer.columns == ["src", "dst", "reachable", "hop", "hop_src", "hop_dst"]
+    assert [tuple(row) for row in answer.orderBy("src", "hop").collect()] == [
+        ("b", "d", True, 1, "b", "c"),
+        ("b", "d", True, 2, "c", "d"),
+        ("d", "a", False, None, None, None),
+        ("e", "e", True, None, None, None),
+    ]
+    assert rows(closure.explain([])) == []
+    with pytest.raises(MissingColumnError, match=r"no 'src' among.*For one pair: explain\(a, b\)"):
+        closure.explain(asked)
+    with pytest.raises(UnknownVertexError, match="'x'"):
+        closure.explain([("a", "x")])
+
+
+def test_columns_by_other_names(spark):
+    edges = spark.createDataFrame([(1, 2), (2, 3)], "parent int, child int")
+    named = {"src": "parent", "dst": "child"}
+    c = DynamicClosure.from_edges(edges, **named)
+    assert rows(c.query(edges, **named)) == [(1, 2, True), (2, 3, True)]
+    c.delete(edges.limit(1), **named)
+    c.insert(spark.createDataFrame([(1, 3)], "parent int, child int"), **named)
+    changes = spark.createDataFrame([("insert", 3, 4)], "what string, parent int, child int")
+    c.apply(changes, op="what", **named)
+    assert c.reaches(1, 4)
+    c.reset(edges, **named)
+    assert rows(c.edges()) == [(1, 2), (2, 3)]
+    with pytest.raises(MissingColumnError, match="the columns parent, kid, each once; got no 'kid' among"):
+        c.insert(edges, src="parent", dst="kid")
+    with pytest.raises(NullEndpointError, match="column 'child'; got null in row 0"):
+        c.insert(spark.createDataFrame([(1, None)], "parent int, child int"), **named)
+
+
+def test_numbers_of_paths_where_they_are_counted(spark):
+    diamond = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
+    c = DynamicClosure.from_edges(diamond, spark=spark, engine="path_counting")
+    answer = c.query([("a", "d"), ("d", "a"), ("b", "b"), ("a", "x")], unknown="false")
+    assert answer.dtypes[-1] == ("paths", "decimal(38,0)")
+    assert [tuple(row) for row in answer.collect()] == [
+        ("a", "d", True, 2),
+        ("d", "a", False, 0),
+        ("b", "b", True, 1),
+        ("a", "x", False, None),
+    ]
 
 
 def test_changes(closure, spark):

@@ -36,7 +36,7 @@ def closure(request):
 
 
 def changed(closure):
-    return sorted(zip(*(column.to_pylist() for column in closure._changes().values()), strict=True))
+    return sorted(zip(*(column.to_pylist() for column in closure.arrow.changes().columns), strict=True))
 
 
 def test_every_kind_of_table_makes_the_same_closure():
@@ -184,7 +184,7 @@ def test_an_empty_closure_takes_its_type_from_the_first_edges():
 
 
 def test_unknown_vertices(closure):
-    with pytest.raises(UnknownVertexError, match="got 'zlib', which no edge has ever had as an end"):
+    with pytest.raises(UnknownVertexError, match="got 'zlib', which the graph does not have"):
         closure.reaches("a", "zlib")
     assert closure.reaches("zlib", "zlib", unknown="false") is False
     with pytest.raises(OptionError, match="unknown='raise' or unknown='false'; got 'no'"):
@@ -205,9 +205,9 @@ def test_engines_and_backends_by_name(monkeypatch):
     monkeypatch.setitem(choose.ENGINES, "other", Other)
     closure = DynamicClosure.from_edges(CHAIN, engine="other", backend="local")
     assert (closure.stats()["engine"], closure.stats()["backend"], closure.stats()["pairs"]) == ("other", "local", 6)
-    with pytest.raises(OptionError, match="an engine called 'auto', 'other'"):
+    with pytest.raises(OptionError, match=r"an engine called 'auto', .*'other'.*; got 'best'"):
         DynamicClosure.from_edges(CHAIN, engine="best")
-    with pytest.raises(OptionError, match="a backend called 'auto', 'local'; got 'gpu'"):
+    with pytest.raises(OptionError, match="a backend called 'auto', 'local', 'spark'; got 'gpu'"):
         DynamicClosure.from_edges(CHAIN, backend="gpu")
 
 

@@ -26,7 +26,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(start=st.lists(edges, max_size=14))
     def begin(self, start):
-        self.closure, self.plain = DynamicClosure.from_edges(start, engine=self.engine), Plain(start)
+        self.closure, self.plain = DynamicClosure.from_edges(start, engine=self.engine, backend="local"), Plain(start)
         self.before, self.version = self.plain.pairs(), 0
 
     def both(self, method, argument, batch):
@@ -77,7 +77,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def same_changes(self):
-        columns = (column.to_pylist() for column in self.closure._changes().values())
+        columns = (column.to_pylist() for column in self.closure.arrow.changes().columns)
         after = self.plain.pairs()
         assert sorted(zip(*columns, strict=True)) == sorted(
             [(*pair, "insert", self.version) for pair in after - self.before]

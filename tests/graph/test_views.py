@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyspark.errors import PySparkNotImplementedError, PySparkRuntimeError
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.errors import IdentifierError
-from dyntc_spark.graph.views import NAMES, Views, column_comments, statement
+from dyntc_spark.errors import IdentifierError, SessionError
+from dyntc_spark.graph import relations
+from dyntc_spark.graph.views import FUNCTIONS, NAMES, Views, column_comments, statement
+from tests.graph.oracle import Plain
 
 SQL = Path(__file__).parents[2] / "sql"
 
@@ -27,7 +31,7 @@ def ask(spark, question):
 def test_the_five_views(closure, spark):
     assert ask(spark, "SELECT * FROM deps_edges") == [("a", "b"), ("b", "c")]
     assert ask(spark, "SELECT * FROM deps_vertices") == [("a", 1, 0, 2), ("b", 1, 1, 1), ("c", 0, 1, 0)]
-    assert ask(spark, "SELECT * FROM deps_closure") == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert ask(spark, "SELECT src, dst FROM deps_closure") == [("a", "b"), ("a", "c"), ("b", "c")]
     assert ask(spark, "SELECT * FROM deps_changes") == []
     assert ask(spark, "SELECT version, vertices, edges, pairs, inserted, engine, backend FROM deps_stats") == [
         (0, 3, 2, 3, 0, "refresh", "local")
@@ -38,7 +42,7 @@ def test_the_five_views(closure, spark):
 
 def test_views_see_each_update(closure, spark):
     closure.apply([("insert", "c", "a"), ("delete", "a", "b")])
-    assert ask(spark, "SELECT * FROM deps_closure") == [("b", "a"), ("b", "c"), ("c", "a")]
+    assert ask(spark, "SELECT src, dst FROM deps_closure") == [("b", "a"), ("b", "c"), ("c", "a")]
     assert ask(spark, "SELECT src, dst, op, version FROM deps_changes") == [
         ("a", "b", "delete", 1),
         ("a", "c", "delete", 1),
@@ -47,7 +51,7 @@ def test_views_see_each_update(closure, spark):
     ]
     assert ask(spark, "SELECT version, inserted, deleted FROM deps_stats") == [(1, 1, 1)]
     closure.reset([("x", "y")])
-    assert ask(spark, "SELECT * FROM deps_closure") == [("x", "y")]
+    assert ask(spark, "SELECT src, dst FROM deps_closure") == [("x", "y")]
     assert ask(spark, "SELECT vertex FROM deps_vertices") == [("x",), ("y",)]
 
 
@@ -59,9 +63,86 @@ def test_every_column_has_its_comment_in_the_catalog(closure, spark):
         assert all(row.comment for row in described)
 
 
+def test_functions_see_each_update(closure, spark):
+    assert ask(spark, "SELECT * FROM deps_descendants('a')") == [("b",), ("c",)]
+    closure.apply([("insert", "c", "d"), ("delete", "a", "b"), ("insert", "a", "c")])
+    assert ask(spark, "SELECT * FROM deps_ancestors('d')") == [("a",), ("b",), ("c",)]
+    assert ask(spark, "SELECT * FROM deps_path('a', 'd')") == [(1, "a", "c"), (2, "c", "d")]
+    assert ask(spark, "SELECT * FROM deps_path('d', 'a')") == []
+    assert ask(spark, "SELECT e.src, d.vertex FROM deps_edges AS e, LATERAL deps_descendants(e.dst) AS d") == [
+        ("a", "d"),
+        ("b", "d"),
+    ]
+
+
+def test_functions_follow_the_type_of_the_vertices(spark):
+    c = DynamicClosure.from_edges([], spark=spark)
+    c.create_views("later")
+    assert ask(spark, "SELECT * FROM later_descendants('a')") == []
+    c.insert([(1, 2), (2, 3)])
+    assert ask(spark, "SELECT * FROM later_path(1, 3)") == [(1, 1, 2), (2, 2, 3)]
+
+
+def test_a_session_without_functions_has_the_views(spark, monkeypatch, caplog):
+    def refuse(*_arguments):
+        raise PySparkNotImplementedError(errorClass="NOT_IMPLEMENTED", messageParameters={"feature": "udf"})
+
+    monkeypatch.setattr(type(spark.udf), "register", refuse)
+    DynamicClosure.from_edges([(1, 2)], spark=spark).create_views("plain")
+    assert "takes no table functions; plain_* has the views only" in caplog.text
+    assert ask(spark, "SELECT * FROM plain_edges") == [(1, 2)]
+
+
+def test_numbers_of_paths_follow_although_no_pair_changes(spark):
+    c = DynamicClosure.from_edges([("a", "b"), ("b", "d"), ("a", "d")], spark=spark, engine="path_counting")
+    c.create_views("risk")
+    assert ask(spark, "SELECT src, dst, paths FROM risk_closure WHERE src = 'a'") == [("a", "b", 1), ("a", "d", 2)]
+    c.delete([("a", "d")])
+    assert ask(spark, "SELECT src, dst, paths FROM risk_closure WHERE src = 'a'") == [("a", "b", 1), ("a", "d", 1)]
+
+
+@pytest.mark.parametrize("least", [0, 1 << 30], ids=["all is sent again", "rows above"])
+def test_what_lies_above_and_what_is_sent_again_are_the_same(spark, monkeypatch, least):
+    monkeypatch.setattr(relations, "LEAST_ABOVE", least)
+    random = np.random.default_rng(3)
+    c, plain = DynamicClosure.from_edges([(0, 1)], spark=spark), Plain([(0, 1)])
+    c.create_views("same")
+    for _ in range(3):
+        ends = random.integers(7, size=(6, 2)).tolist()
+        batch = [("insert" if random.random() < 0.7 else "delete", *edge) for edge in ends]
+        c.apply(batch)
+        plain.apply(batch)
+    alone = sorted(v for v in plain.vertices if not any(v in edge for edge in plain.edges))
+    c.drop(alone)
+    plain.vertices -= set(alone)
+    assert ask(spark, "SELECT src, dst FROM same_closure") == sorted(plain.pairs())
+    assert ask(spark, "SELECT * FROM same_edges") == sorted(plain.edges)
+    assert ask(spark, "SELECT vertex FROM same_vertices") == sorted((v,) for v in plain.vertices)
+
+
+def test_views_of_a_state_on_spark(spark):
+    c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine="refresh", backend="spark")
+    c.create_views("far")
+    c.apply([("insert", "c", "d"), ("delete", "a", "b")])
+    assert ask(spark, "SELECT src, dst FROM far_closure") == [("b", "c"), ("b", "d"), ("c", "d")]
+    assert ask(spark, "SELECT vertex, descendants FROM far_vertices") == [("a", 0), ("b", 2), ("c", 1), ("d", 0)]
+    assert ask(spark, "SELECT backend FROM far_stats") == [("spark",)]
+    c.in_process()
+    c.delete([("b", "c")])
+    c.on_spark()
+    c.insert([("a", "c")])
+    c.in_process()
+    c.insert([("d", "e")])
+    assert ask(spark, "SELECT src, dst FROM far_closure") == [
+        ("a", "c"), ("a", "d"), ("a", "e"), ("c", "d"), ("c", "e"), ("d", "e"),
+    ]  # fmt: skip
+
+
 def test_each_view_has_its_file():
     assert {path.stem for path in SQL.glob("*.sql")} == set(NAMES)
     assert all(statement(name).startswith(f"-- <prefix>_{name}: ") for name in NAMES)
+    assert {path.stem for path in (SQL / "functions").glob("*.sql")} == set(FUNCTIONS)
+    assert all(statement(f"functions/{name}").startswith(f"-- <prefix>_{name}(") for name in FUNCTIONS)
 
 
 def test_two_closures_do_not_disturb_each_other(closure, spark):
@@ -93,6 +174,19 @@ def test_a_batch_goes_on_after_the_session_of_the_views_has_gone(closure, monkey
     closure.insert([("c", "d")])
     assert closure.reaches("a", "d")
     assert closure._views == []
+
+
+def test_views_that_cannot_follow_are_an_error_that_says_that_the_batch_is_done(closure, spark, monkeypatch):
+    def refuse(*_arguments):
+        raise PySparkRuntimeError(errorClass="NO_ACTIVE_SESSION", messageParameters={})
+
+    monkeypatch.setattr(Views, "refresh", refuse)
+    with pytest.raises(SessionError, match=r"brings the views deps_\* up to date; .*The batch itself"):
+        closure.insert([("c", "d")])
+    assert closure.reaches("a", "d")
+    closure.insert([("d", "e")])
+    assert (closure.version, closure._views) == (2, [])
+    assert spark
 
 
 @pytest.mark.parametrize("prefix", ["", "1a", "a b", "a-b", "a.b", "a`; DROP", "ä", None, "a" * 101])

@@ -1,0 +1,1 @@
+"""The command ``dyntc``: closures of graphs in files, from a shell."""

@@ -1,0 +1,81 @@
+"""Graphs of other libraries: GraphFrames with their attributes, and NetworkX."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from dyntc_spark.errors import InputError, SetupError
+from dyntc_spark.graph.inputs import Ends
+from dyntc_spark.graph.kinds import hashable
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pyarrow as pa
+    from graphframes import GraphFrame
+
+
+PACKAGE = "io.graphframes:graphframes-spark4_2.13:0.12.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a GraphFrame says about its vertices (columns beside ``id``) and edges (beside ``src`` and ``dst``)."""
+
+    vertices: DataFrame | None = None
+    edges: DataFrame | None = None
+
+    def of_vertices(self, vertices: DataFrame) -> DataFrame:
+        """Give vertices as ``id``, with the attributes of those that were there; null for the others."""
+        found = vertices.withColumnRenamed("vertex", "id")
+        return found if self.vertices is None else found.join(self.vertices, "id", "left")
+
+    def of_edges(self, edges: DataFrame) -> DataFrame:
+        """Give edges with their attributes, each as often as it was there; null for those that were not."""
+        return edges if self.edges is None else edges.join(self.edges, ["src", "dst"], "left")
+
+
+def graphframe(vertices: DataFrame, edges: DataFrame) -> GraphFrame:
+    """Make a GraphFrame, where the package and its jar are there."""
+    try:
+        from graphframes import GraphFrame  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise SetupError(
+            "the package graphframes-py",
+            "an environment without it",
+            'Install it: pip install "dyntc-spark[graphframes]".',
+        ) from error
+    try:
+        return GraphFrame(vertices, edges)
+    except Exception as error:
+        if "graphframes" not in str(error):  # the class or module that the session lacks
+            raise
+        raise SetupError(
+            "a session that was started with the jar of GraphFrames",
+            "one without it",
+            f"Start Spark with spark.jars.packages={PACKAGE}, or with the jar in spark.jars.",
+        ) from error
+
+
+def networkx_edges(graph: Any) -> list[tuple[Hashable, Hashable]]:  # noqa: ANN401  (a graph, or whatever came)
+    """Give the edges of a directed graph of NetworkX; an undirected one is refused."""
+    if not hasattr(graph, "is_directed") or not graph.is_directed():
+        raise InputError("a directed graph of NetworkX", f"{type(graph).__name__}", "Call its to_directed() first.")
+    return [(tail, head) for tail, head, *_ in graph.edges]
+
+
+def to_networkx(vertices: pa.Array, edges: Ends) -> nx.DiGraph:
+    """Make a directed graph of NetworkX; vertices that are structs or arrays become tuples."""
+    try:
+        import networkx as nx  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise SetupError(
+            "the package networkx", "an environment without it", "Install it: pip install networkx."
+        ) from error
+    graph = nx.DiGraph()
+    graph.add_nodes_from(hashable(vertices))
+    graph.add_edges_from(zip(hashable(edges.src), hashable(edges.dst), strict=True))
+    return graph

@@ -1,0 +1,178 @@
+"""Pictures, notebook display, graphs of other libraries, progress, and moving the state."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import re
+import time
+import xml.etree.ElementTree as ET
+
+import matplotlib as mpl
+import networkx as nx
+import pytest
+from matplotlib import pyplot as plt
+
+from dyntc_spark import DynamicClosure
+from dyntc_spark.closure.choose import ENGINES
+from dyntc_spark.errors import InputError, OptionError, SetupError
+from dyntc_spark.graph import progress as bars
+from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.layout import Condensation, density, layered
+
+#: One engine in every run on Spark, the others where there is time.
+ON_SPARK = [pytest.param(name, marks=[] if name == "refresh" else pytest.mark.slow) for name in sorted(ENGINES)]
+EDGES = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("a", "d")]
+
+
+@pytest.fixture
+def closure():
+    return DynamicClosure.from_edges(EDGES)
+
+
+@pytest.fixture(autouse=True)
+def _no_window():
+    with mpl.rc_context():
+        plt.switch_backend("agg")
+        yield
+        plt.close("all")
+
+
+def chain(n):
+    return DynamicClosure.from_edges([(v, v + 1) for v in range(n)])
+
+
+def test_a_small_graph_is_drawn_in_layers(closure):
+    ax = closure.plot()
+    labels = sorted(text.get_text() for text in ax.texts if text.get_text())
+    assert labels == ["a", "b +1", "d"]
+    assert closure.plot(ax=ax) is ax
+
+
+def test_a_large_graph_is_drawn_as_its_matrix():
+    (image,) = chain(100).plot().get_images()
+    drawn = image.get_array()
+    assert drawn.shape == (101, 101)
+    assert drawn[0].all()
+    assert drawn[-1].sum() == 1
+
+
+def test_layers_and_density():
+    closure = chain(5)
+    condensed = Condensation.of(closure._graph)
+    drawn = layered(closure._graph, condensed)
+    assert sorted(zip(drawn.labels, drawn.x, strict=True)) == [(str(v), v) for v in range(6)]
+    assert all(drawn.x[tail] < drawn.x[head] for tail, head in drawn.edges)
+    assert density(condensed, closure._chosen, 3).tolist() == [[0.75, 1, 1], [0, 0.75, 1], [0, 0, 0.75]]
+    assert density(Condensation.of(Graph()), closure._chosen, 3).tolist() == [[0]]
+
+
+@pytest.mark.parametrize("edges", [[], EDGES, [(v, v + 1) for v in range(100)], [("<&>", "b")]], ids=len)
+def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
+    closure = DynamicClosure.from_edges(edges)
+    shown = closure._repr_html_()
+    assert f"{len(edges)} edges; engine &#x27;refresh&#x27; in process" in shown
+    ET.fromstring(re.search(r"<svg.*</svg>", shown)[0])  # noqa: S314  (our own)
+    closure.insert([] if edges else [(1, 2)])
+    assert ("nothing changed" if edges else "1 inserted") in closure._repr_html_()
+
+
+def without(monkeypatch, package):
+    found = builtins.__import__
+
+    def look(name, *rest):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return found(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", look)
+
+
+def test_packages_that_are_not_there(closure, monkeypatch):
+    for package, method, remedy in (
+        ("matplotlib", closure.plot, r"dyntc-spark\[plot\]"),
+        ("networkx", closure.to_networkx, "pip install networkx"),
+    ):
+        with monkeypatch.context() as patch:
+            without(patch, package)
+            with pytest.raises(SetupError, match=f"the package {package}; got an environment without it.*{remedy}"):
+                method()
+
+
+def test_networkx_there_and_back(closure):
+    graph = nx.DiGraph(EDGES)
+    graph.add_node("alone")
+    made = DynamicClosure.from_networkx(graph)
+    assert nx.utils.graphs_equal(made.to_networkx(), graph)
+    pairs = {(v, w) for v in graph for w in nx.descendants(graph, v)}
+    assert set(made.to_networkx(closure=True).edges) == pairs
+    assert DynamicClosure.from_networkx(nx.MultiDiGraph([(1, 2), (1, 2)])).stats()["edges"] == 1
+    with pytest.raises(InputError, match=r"a directed graph of NetworkX; got Graph. Call its to_directed"):
+        DynamicClosure.from_networkx(nx.Graph([(1, 2)]))
+    assert closure.version == 0
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_on_a_terminal_and_elsewhere(monkeypatch):
+    monkeypatch.setattr(bars, "DELAY", 0.01)
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        with bars.progress("building", 2, stream) as shown:
+            shown.at("first")
+            time.sleep(0.05)
+            shown.at("second")
+    assert "building ------------------------ 0/2   0 s first" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert not pipe.getvalue()
+
+
+@pytest.mark.parametrize("engine", ON_SPARK)
+def test_moving_the_state_changes_no_answer(engine, spark):
+    acyclic = [("a", "b"), ("b", "c"), ("a", "d"), ("d", "c"), ("x", "y")]
+    c = DynamicClosure.from_edges(acyclic, spark=spark, engine=engine, backend="local")
+    before = sorted(map(tuple, c.pairs().collect()))
+    try:
+        c.on_spark()
+    except OptionError as error:
+        pytest.skip(str(error))
+    assert c.stats()["backend"] == "spark"
+    assert "on Spark" in repr(c)
+    assert sorted(map(tuple, c.pairs().collect())) == before
+    c.apply([("delete", "b", "c"), ("insert", "c", "z")])
+    assert c.reaches("a", "z")
+    assert not c.reaches("b", "c")
+    assert [row.dst for row in c.explain("a", "z").orderBy("hop").collect()] == ["d", "c", "z"]
+    c.in_process()
+    assert c.stats()["backend"] == "local"
+    assert c.reaches("a", "z")
+    assert not c.reaches("b", "z")
+
+
+@pytest.mark.parametrize("backend", ["local", "spark"])
+@pytest.mark.parametrize("engine", ON_SPARK)
+def test_blocks_are_the_matrices_as_they_are_stored(engine, backend, spark):
+    try:
+        c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine=engine, backend=backend)
+        found = c.blocks()
+    except OptionError as error:
+        pytest.skip(str(error))
+    assert found.columns == ["matrix", "bi", "bj", "codec", "nnz", "bytes", "payload"]
+    rows = found.collect()
+    assert rows
+    assert all(row.bytes == len(row.payload) for row in rows)
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_verify(engine):
+    c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], engine=engine, backend="local")
+    try:
+        found = c.verify()
+    except OptionError as error:
+        pytest.skip(str(error))
+    assert found
+    assert (found.missing, found.repaired) == ([], False)
+    assert found.rows >= 1
