@@ -1,0 +1,260 @@
+"""A closure that is attached to a location: each batch is durable there before the call that makes it returns.
+
+A closure is attached when it is saved to a location or opened from one. A batch is worked out in
+this process, then written and published; when that fails, the closure is brought back to what it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dyntc_spark.closure import choose
+from dyntc_spark.closure.engine import Engine
+from dyntc_spark.closure.restored import restore
+from dyntc_spark.errors import ConflictError, DyntcError, OptionError
+from dyntc_spark.graph.frames import session_for
+from dyntc_spark.graph.history import Graph, Tally
+from dyntc_spark.graph.progress import progress
+from dyntc_spark.graph.relations import Touched
+from dyntc_spark.graph.showing import Shown
+from dyntc_spark.graph.store.commits import SHOWN, Commits
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.replay import Batch
+from dyntc_spark.graph.store.store import Loaded, Standing, Store
+from dyntc_spark.graph.vertices import VertexTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_LONGEST_ID = 500
+
+_log = logging.getLogger(__name__)
+
+
+class Attached(Shown):
+    """A closure that may be attached to a location."""
+
+    def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
+        super().__init__(engine, spark)
+        self._store: Store | None = None
+        self._is_past = False  # whether it was opened at a version that may not be the last
+        self._asked = ("auto", "auto")
+        self._counted: tuple[Tally, Tally] = (self._tally, self._last)  # before the batch that is under way
+        self._started = 0.0
+
+    @classmethod
+    def open(cls, location: str, version: int | None = None, spark: SparkSession | None = None) -> Self:
+        """Open the closure that was saved at a location, and attach it to that.
+
+        Parameters
+        ----------
+        location
+            A path, which has a ``/``, or a schema of the catalog.
+        version
+            An older version, to be asked as of then; such a closure takes no changes. By default the last one.
+        spark
+            The session to read and write in; by default the active one, else a local one that is started.
+        """
+        place = Place(session_for(spark), location)
+        commits = Store.required(place)
+        closure, loaded = cls._made(place, commits, commits.upto(version), repairing=False)
+        restore(closure._engine, loaded.payloads, loaded.edges, loaded.extent)  # noqa: SLF001  (one of this class)
+        closure._bring(loaded)  # noqa: SLF001
+        closure._is_past = version is not None and version < commits.head.version  # noqa: SLF001
+        return closure
+
+    @classmethod
+    def repair(cls, location: str, spark: SparkSession | None = None) -> Self:
+        """Open a closure whose checkpoints are damaged: from one that is not and the log, and write another one.
+
+        The closure is built again from its edges, whatever is stored of it.
+        """
+        place = Place(session_for(spark), location)
+        commits = Store.required(place)
+        closure, loaded = cls._made(place, commits, commits, repairing=True)
+        closure._engine.init(loaded.graph.edges.edges, loaded.graph.vertices.extent)  # noqa: SLF001
+        closure._begin()  # noqa: SLF001
+        closure._publish("checkpoint")  # noqa: SLF001
+        return closure
+
+    def save(self, location: str) -> None:
+        """Save the closure to a location, a path or a schema of the catalog, and attach it to that.
+
+        From then on each batch is durable there before the call returns. At the location that the closure is
+        attached to already, this writes a checkpoint, from which opening is fastest.
+        """
+        place = Place(session_for(self._spark), location)
+        if self._store is not None and self._store.place.location == place.location:
+            self._begin()
+            self._publish("checkpoint")
+            return
+        if Store.commits(place) is not None:
+            raise place.refused("a closure, which this one is not attached to")
+        place.require_free()
+        before = self._store, self._is_past
+        self._store, self._is_past = Store(place), False
+        try:
+            self._begin()
+            self._publish("save", counts=self._tally)
+        except BaseException:
+            self._store, self._is_past = before
+            raise
+
+    def history(self) -> DataFrame:
+        """The batches at the location, the first first: version, batch_id, author, time, counts and seconds.
+
+        The row of kind ``save`` is the start; its counts are those of all batches before.
+        """
+        return self._attached().history().select(*SHOWN).orderBy("version")
+
+    def refresh(self) -> int:
+        """Bring the closure to the last version at its location, and give that.
+
+        A reader follows a writer by this, and a writer goes on by it after a ``ConflictError``.
+        """
+        store = self._attached()
+        commits = Store.required(store.place)
+        past, self._is_past = self._is_past, False
+        try:
+            self._follow(store, commits)
+        except BaseException:
+            self._is_past = past
+            raise
+        return self.version
+
+    def vacuum(self, keep: int, *, files: bool = True) -> None:
+        """Let older versions go, but for the last ``keep``; ``history`` still tells about them.
+
+        ``files``: whether to remove files, too, that Delta's retention period allows to remove; by default it is
+        a week.
+        """
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+            raise OptionError("at least 1 version to keep", f"{keep!r}", "The last one has to stay.")
+        store = self._attached()
+        self._begin()
+        oldest = max(store.oldest, self.version - keep + 1)
+        self._publish("vacuum", oldest=oldest)
+        store.clear(Store.required(store.place), files=files)
+
+    # --- batches -----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Begin a batch: refuse it where it could not be published."""
+        self._counted, self._started = (self._tally, self._last), time.perf_counter()
+        if self._store is None:
+            return
+        if self._is_past:
+            raise ConflictError(
+                "the last version of a closure, for changes",
+                f"version {self.version}, which was opened to be asked only",
+                "Call refresh() or open the last version, or save this one to another location.",
+            )
+        if self._store.uncertain:
+            raise ConflictError(
+                "a closure that knows what is published",
+                "one whose last commit may have been or not",
+                "Call refresh() first.",
+            )
+
+    def _is_known(self, batch_id: str | int | None) -> bool:
+        """Tell whether a batch was published before; refuse an id that cannot be remembered."""
+        if batch_id is None:
+            return False
+        if self._store is None:
+            raise OptionError("a closure at a location, for a batch_id", "one in memory only", "Call save() first.")
+        if (
+            isinstance(batch_id, bool)
+            or not isinstance(batch_id, str | int)
+            or not 0 < len(str(batch_id)) <= _LONGEST_ID
+        ):
+            expected = f"a batch_id that is a number or a text of 1 to {_LONGEST_ID} characters"
+            raise OptionError(expected, f"{batch_id!r:.80}", "Leave it out where batches are not repeated.")
+        return self._store.has(str(batch_id))
+
+    def _committed(
+        self,
+        before: Graph,
+        touched: Touched | None,
+        batch: Batch | None = None,
+        undo: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Publish the batch that is done, or undo it; then number it and let the views see it."""
+        if self._store is not None and batch is not None:
+            try:
+                self._store.publish(batch.kind, self._standing(self._last, self.version + 1), batch)
+            except BaseException:
+                undo()
+                self._graph = before
+                self._tally, self._last = self._counted
+                self._engine.init(before.edges.edges, before.vertices.extent)
+                raise
+        super()._committed(before, touched)
+        if self._store is not None and self._store.is_due:
+            try:
+                self._publish("checkpoint")
+            except DyntcError as error:  # the batch itself is published
+                _log.warning("No checkpoint at version %d: %s", self.version, error)
+
+    def _publish(self, kind: str, counts: Tally | None = None, **facts: int) -> None:
+        """Publish something about the version that there is."""
+        with progress("saving", 1):
+            self._attached().publish(kind, self._standing(counts or Tally(), self.version), None, **facts)
+
+    def _standing(self, counts: Tally, version: int) -> Standing:
+        return Standing(version, self._graph, self._engine, self._asked, counts, self._started)
+
+    # --- versions ----------------------------------------------------------------------------
+
+    @classmethod
+    def _made(cls, place: Place, commits: Commits, wanted: Commits, *, repairing: bool) -> tuple[Self, Loaded]:
+        """Read a version, and make a closure with its graph whose engine is still empty."""
+        store = Store(place, commits)
+        loaded = store.load(wanted, repairing=repairing)
+        asked = loaded.commit.engine, loaded.commit.backend
+        closure = cls(choose.create(*asked, place.spark), place.spark)
+        closure._asked, closure._store = asked, store
+        closure._graph = closure._before = loaded.graph
+        closure._tally, closure.version = loaded.counts, loaded.commit.version
+        return closure, loaded
+
+    def _bring(self, loaded: Loaded) -> None:
+        """Bring the engine from the checkpoint to the version that was read."""
+        graph = loaded.graph
+        if loaded.anew:
+            self._engine.init(graph.edges.edges, graph.vertices.extent)
+            return
+        self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
+        inserted, deleted = graph.edges.minus(loaded.edges), loaded.edges.minus(graph.edges)
+        if len(inserted) or len(deleted):
+            self._engine.apply(inserted, deleted)
+
+    def _follow(self, store: Store, commits: Commits) -> None:
+        """Bring graph and engine to the last version; nothing is replaced before the engine has it."""
+        if commits.head.number == store.number and commits.head.version == self.version:
+            store.uncertain = False
+            return
+        old = self._graph
+        table = VertexTable.of(old.vertices.names(), old.vertices.used, old.vertices.extent)
+        graph, anew = store.follow(Graph(table, old.edges), commits, self.version)
+        if anew:
+            self._engine.init(graph.edges.edges, graph.vertices.extent)
+        else:
+            self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
+            inserted, deleted = graph.edges.minus(old.edges), old.edges.minus(graph.edges)
+            if len(inserted) or len(deleted):
+                self._engine.apply(inserted, deleted)
+        self._graph = self._before = graph
+        self._difference = None
+        self._tally, self._last = commits.counts(), Tally()
+        self.version, self._store = commits.head.version, Store(store.place, commits)
+        self._show(None)
+
+    def _attached(self) -> Store:
+        if self._store is None:
+            raise OptionError("a closure at a location", "one in memory only", "Call save() first, or open().")
+        return self._store

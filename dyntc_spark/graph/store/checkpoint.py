@@ -1,0 +1,93 @@
+"""Checkpoints: a graph at a version with its closure, in the tables ``vertices`` and ``blocks``.
+
+``vertices`` has the number of each vertex, ``blocks`` matrices by these numbers, as payloads with
+checksums (``closure.restored``). Rows carry the token of the commit that published them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dyntc_spark.closure.engine import Engine
+from dyntc_spark.closure.restored import Payloads, read_edges, stored
+from dyntc_spark.errors import DamagedBlockError
+from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.store import steps
+from dyntc_spark.graph.store.commits import Commit
+from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.vertices import VertexTable
+
+#: Up to so many bytes, a checkpoint is one file.
+ONE_FILE = 2**26
+
+_REMEDY = "Call repair() for the location, or open an older version."
+
+
+def write(place: Place, version: int, token: str, graph: Graph, engine: Engine) -> int:
+    """Write a checkpoint, which counts when the commit with its token is published; give its bytes."""
+    numbers = graph.vertices.used
+    vertices = pa.table(
+        {
+            "version": pa.array(np.full(len(numbers), version)),
+            "token": pa.array([token] * len(numbers), pa.string()),
+            "number": pa.array(numbers.astype(np.int32)),
+            "vertex": to_storage(graph.vertices.names(numbers)),
+        }
+    )
+    found = list(stored(engine, graph.edges, graph.vertices.extent))
+    blocks = pa.table(
+        {
+            "version": pa.array(np.full(len(found), version)),
+            "token": pa.array([token] * len(found), pa.string()),
+            "matrix": pa.array([name for name, _ in found], pa.string()),
+            "place": pa.array(np.arange(len(found), dtype=np.int32)),
+            "payload": pa.array([payload for _, payload in found], pa.binary()),
+        }
+    )
+    steps.run("vertices", lambda: _append(place, "vertices", vertices))
+    steps.run("blocks", lambda: _append(place, "blocks", blocks))
+    return int(vertices.nbytes + blocks.nbytes)
+
+
+def read(place: Place, commit: Commit) -> tuple[Graph, Payloads]:
+    """Read the graph of a checkpoint and its payloads, or refuse what is not all there."""
+    if not commit.vertices:
+        return Graph(), {}
+    vertices, blocks = (
+        place.read(table, lambda found: found.where(found["token"] == commit.token)) for table in ("vertices", "blocks")
+    )
+    if vertices is None or vertices.num_rows != commit.vertices:
+        raise _damaged(commit, "vertices", f"{commit.vertices} rows", "none" if vertices is None else vertices.num_rows)
+    numbers = vertices.column("number").to_numpy().astype(np.int64)
+    if ((numbers < 0) | (numbers >= commit.extent)).any() or len(np.unique(numbers)) < len(numbers):
+        raise _damaged(commit, "vertices", "each number once", "others")
+    names = from_storage(vertices.column("vertex"), kind_of(commit.vertex))
+    payloads = _payloads(blocks)
+    edges = read_edges(payloads, commit.extent)
+    if len(edges) != commit.edges:
+        raise _damaged(commit, "blocks", f"{commit.edges} edges", len(edges))
+    return Graph(VertexTable.of(names, numbers, commit.extent), edges), payloads
+
+
+def _append(place: Place, name: str, table: pa.Table) -> None:
+    if table.num_rows:
+        content = frame(place.spark, table)
+        place.append(name, content.coalesce(1) if table.nbytes <= ONE_FILE else content)
+
+
+def _payloads(blocks: pa.Table | None) -> Payloads:
+    if blocks is None:
+        return {}
+    found: dict[str, list[bytes]] = {}
+    for row in blocks.take(pc.sort_indices(blocks, [("place", "ascending")])).to_pylist():
+        found.setdefault(row["matrix"], []).append(row["payload"])
+    return found
+
+
+def _damaged(commit: Commit, table: str, expected: str, came: object) -> DamagedBlockError:
+    where = f"of the checkpoint of version {commit.version} in the table {table!r}"
+    return DamagedBlockError(f"{expected} {where}", str(came), _REMEDY)

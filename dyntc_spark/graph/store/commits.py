@@ -1,0 +1,156 @@
+"""The table ``commits``: what was published at a location, a row each, and the only place that says so.
+
+Rows are numbered without gaps. Each is appended by a Delta transaction that names its
+number as the version of an application, so that of two writers of one number Delta lets
+one through: the second sees a conflict, or writes nothing because the number is there.
+A blind append alone would let both in.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+import pyarrow as pa
+
+from dyntc_spark.errors import DamagedBlockError, LocationError, VersionError
+from dyntc_spark.graph.history import Tally
+
+FORMAT = 1
+#: The name under which Delta remembers the number of the last row.
+APPLICATION = "dyntc_spark.commits"
+#: Kinds of commits that make a version; the others say something about the versions that are there.
+VERSIONS = ("save", "batch", "drop", "reset")
+KINDS = (*VERSIONS, "checkpoint", "vacuum")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A row of the table."""
+
+    number: int
+    version: int
+    kind: str  #: one of ``KINDS``
+    token: str  #: what the rows of this commit carry in the other tables
+    checkpoint: bool  #: whether ``vertices`` and ``blocks`` have the graph at this version
+    logged: int  #: rows in ``log``
+    bytes: int  #: of these, or of the checkpoint
+    oldest: int  #: the oldest version that can be opened
+    vertex: str  #: the type of the vertices, see ``store.kinds``
+    extent: int  #: the numbers of all vertices are below this
+    batch_id: str | None
+    author: str
+    time: dt.datetime
+    seconds: float  #: from the call to the row
+    inserted: int
+    deleted: int
+    insertions_ignored: int
+    deletions_ignored: int
+    vertices: int
+    edges: int
+    engine: str
+    backend: str
+    format: int = FORMAT
+
+    def table(self) -> pa.Table:
+        """Give the row."""
+        return pa.Table.from_pylist([asdict(self)], SCHEMA)
+
+
+_ARROW = {
+    "int": pa.int64(),
+    "str": pa.string(),
+    "str | None": pa.string(),
+    "bool": pa.bool_(),
+    "float": pa.float64(),
+    "dt.datetime": pa.timestamp("us", "UTC"),
+}
+SCHEMA = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(Commit)])
+
+#: What `DynamicClosure.history` shows of the commits that made a version.
+SHOWN = (
+    "version",
+    "kind",
+    "batch_id",
+    "author",
+    "time",
+    "inserted",
+    "deleted",
+    "insertions_ignored",
+    "deletions_ignored",
+    "vertices",
+    "edges",
+    "seconds",
+)
+
+
+class Commits(Sequence[Commit]):
+    """The published commits of a location, in their order."""
+
+    def __init__(self, rows: Sequence[Commit], oldest: int = 0) -> None:
+        self._rows = sorted(rows, key=lambda commit: commit.number)
+        self.oldest = max(oldest, self.head.oldest)  #: the oldest version that can be opened
+        for place, commit in enumerate(self._rows, 1):
+            if commit.number != place or commit.kind not in KINDS:
+                raise DamagedBlockError(
+                    f"the commit {place} in the table 'commits'",
+                    f"{commit.kind} {commit.number}",
+                    "Restore the table to an older state with Delta's RESTORE.",
+                )
+
+    @classmethod
+    def read(cls, table: pa.Table, location: str) -> Commits:
+        """Read the table, of which the location is known; refuse one that is not ours."""
+        if set(table.column_names) != set(SCHEMA.names):
+            raise LocationError(
+                f"a closure at {location!r}", "a table 'commits' with other columns", "Choose another location."
+            )
+        formats = set(table.column("format").to_pylist())
+        if formats - {FORMAT}:
+            raise LocationError(
+                f"a closure in format {FORMAT} at {location!r}",
+                f"one in format {max(formats)}",
+                "Use a later release of dyntc_spark.",
+            )
+        return cls([Commit(**row) for row in table.select(SCHEMA.names).cast(SCHEMA).to_pylist()])
+
+    @property
+    def head(self) -> Commit:
+        """The last one."""
+        return self._rows[-1]
+
+    def upto(self, version: int | None) -> Commits:
+        """Give the commits up to a version, by default all; refuse a version that cannot be opened."""
+        oldest, newest = self.oldest, self.head.version
+        if version is None:
+            return self
+        if isinstance(version, bool) or not isinstance(version, int) or not oldest <= version <= newest:
+            raise VersionError(
+                f"a version from {oldest} to {newest}", f"{version!r}", "history() tells about all of them."
+            )
+        return Commits([commit for commit in self._rows if commit.version <= version], oldest)
+
+    def checkpoints(self) -> list[Commit]:
+        """Give the checkpoints that are needed to open a version, the last first."""
+        found = [commit for commit in reversed(self._rows) if commit.checkpoint]
+        kept = next(place for place, commit in enumerate(found) if commit.version <= self.oldest)
+        return found[: kept + 1]
+
+    def after(self, number: int) -> list[Commit]:
+        """Give the commits with a version of their own behind a number."""
+        return [commit for commit in self._rows[number:] if commit.kind in VERSIONS]
+
+    def counts(self) -> Tally:
+        """Give what all batches came to, those before the save included."""
+        total = Tally()
+        for commit in self._rows:
+            if commit.kind in {"save", "batch"}:
+                total = total.plus(**{name: getattr(commit, name) for name in Tally().as_dict()})
+        return total
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204  (an index or a slice)
+        return self._rows[place]

@@ -1,0 +1,194 @@
+"""A location: where the tables of one closure are, as a path or as a schema of a catalog.
+
+Nothing is taken from a location without a check: its name before it is used, what
+it holds before it is read, and whatever Spark says is turned into an error of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from dyntc_spark.errors import ConflictError, DyntcError, LocationError, SetupError, StorageError
+from dyntc_spark.session import ensure_open
+
+TABLES = ("commits", "log", "vertices", "blocks")
+
+_LONGEST = 1000
+_SCHEMA = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}", re.ASCII)
+#: What Spark says when there is nothing, or no Delta table, where one is to be read.
+_ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
+_FOREIGN = ("DELTA_MISSING_DELTA_TABLE", "DELTA_NOT_A_DELTA_TABLE", "is not a Delta table")
+#: What Delta says to the second of two writers, or of two who make a table.
+_CONCURRENT = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHANGED")
+_NO_DELTA = ("DATA_SOURCE_NOT_FOUND",)
+
+
+class Place:
+    """The tables of one closure.
+
+    Parameters
+    ----------
+    spark
+        The session to read and write in.
+    location
+        A path, which has a ``/``, or the name of a schema that is there: ``schema`` or ``catalog.schema``.
+    """
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        ensure_open(spark)
+        self.spark = spark
+        self.location = checked(location)
+        self.is_path = "/" in self.location
+
+    def frame(self, table: str) -> DataFrame:
+        """Give a table, or raise Spark's error when it is not there."""
+        if self.is_path:
+            return self.spark.read.format("delta").load(self._name(table))
+        return self.spark.read.table(self._name(table))
+
+    def read(self, table: str, where: Callable[[DataFrame], DataFrame] | None = None) -> pa.Table | None:
+        """Give the rows of a table, or some; None when the table is not there."""
+        try:
+            found = self.frame(table)
+            return (where(found) if where else found).toArrow()
+        except Exception as error:
+            if says(error, _ABSENT):
+                return None
+            raise self.problem(error, f"reading the table {table!r}") from error
+
+    def exists(self, table: str) -> bool:
+        """Tell whether a table is there."""
+        try:
+            return bool(self.frame(table).columns)
+        except Exception as error:
+            if says(error, _ABSENT):
+                return False
+            raise self.problem(error, f"looking for the table {table!r}") from error
+
+    def append(self, table: str, content: DataFrame, options: Mapping[str, str] | None = None) -> None:
+        """Add rows to a table, which is made when it is not there."""
+        writer = content.write.format("delta").mode("append").options(**(options or {}))
+        if self.is_path:
+            writer.save(self._name(table))
+        else:
+            writer.saveAsTable(self._name(table))
+
+    def delete(self, table: str, where: str) -> None:
+        """Take rows out of a table; the files with them stay until they are vacuumed."""
+        self.spark.sql(f"DELETE FROM {self._identifier(table)} WHERE {where}").collect()  # noqa: S608  (quoted)
+
+    def clear_files(self, table: str) -> None:
+        """Remove files that no version of the table in Delta's retention period uses."""
+        self.spark.sql(f"VACUUM {self._identifier(table)}").collect()
+
+    def require_free(self) -> None:
+        """Refuse a location that holds something that is not ours; what a first save left half done is."""
+        if not self.is_path:
+            return
+        folder = self.location.rstrip("/").rpartition("/")[2]
+        for found in self._files():
+            *_, above, table, _ = ["", "", *found.split("/")]
+            if above != folder or table not in TABLES:
+                raise self.refused(f"the file {found}")
+
+    def refused(self, came: str) -> LocationError:
+        """Make the error for a location that holds something else."""
+        return LocationError(
+            f"a closure, or nothing, at {self.location!r}", came, "Choose another location; nothing was changed there."
+        )
+
+    def conflict(self, what: str) -> ConflictError:
+        """Make the error for the second of two writers."""
+        return ConflictError(
+            f"to be the only writer at {self.location!r}",
+            f"another one who was first, {what}",
+            "Nothing was changed. Call refresh() to see what was done, and then apply the batch again.",
+        )
+
+    @contextmanager
+    def translating(self, what: str) -> Iterator[None]:
+        """Let whatever Spark raises within become an error of ours."""
+        try:
+            yield
+        except DyntcError:
+            raise
+        except Exception as error:
+            raise self.problem(error, what) from error
+
+    def problem(self, error: Exception, what: str) -> DyntcError:
+        """Give an error of ours for one of Spark's."""
+        if says(error, _NO_DELTA):
+            return SetupError(
+                "a Spark session with Delta",
+                "one without",
+                "Install dyntc-spark[delta] and start one by session.local(delta=True), or add Delta's jar to yours.",
+            )
+        if says(error, _FOREIGN):
+            return self.refused(f"no Delta table, {what}")
+        if says(error, _CONCURRENT):
+            return self.conflict(what)
+        if isinstance(error, DyntcError):
+            return error
+        remedy = "The closure is as it was; try again when the cause is gone."
+        return StorageError(f"a location that works, {what}", f"{type(error).__name__}: {brief(error)}", remedy)
+
+    def _files(self) -> list[str]:
+        """Some files below a path."""
+        lister = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        try:
+            return [row[0] for row in lister.load(self.location).select("path").collect()]
+        except Exception as error:
+            if says(error, _ABSENT):
+                return []
+            raise self.problem(error, "listing it") from error
+
+    def _name(self, table: str) -> str:
+        if self.is_path:
+            return f"{self.location.rstrip('/')}/{table}"
+        return f"{'.'.join(f'`{part}`' for part in self.location.split('.'))}.`{table}`"
+
+    def _identifier(self, table: str) -> str:
+        name = self._name(table)
+        return "delta.`{}`".format(name.replace("`", "``")) if self.is_path else name
+
+
+def checked(location: str) -> str:
+    """Give a location back, or refuse it.
+
+    Examples
+    --------
+    >>> checked("/data/deps"), checked("main.deps")
+    ('/data/deps', 'main.deps')
+    """
+    remedy = "Give a path, which has a '/', or the name of a schema: 's3://bucket/deps', './deps', 'main.deps'."
+    if not isinstance(location, str) or not 0 < len(location) <= _LONGEST:
+        raise LocationError(f"a location of 1 to {_LONGEST} characters", f"{location!r:.80}", remedy)
+    if "/" not in location:
+        if not _SCHEMA.fullmatch(location):
+            raise LocationError("a path or the name of a schema", f"{location!r}", remedy)
+        return location
+    wrong = sorted({sign for sign in location if sign in "*?[]{}\\^" or not sign.isprintable()})
+    if wrong or not location.strip("/. ") or ".." in location.split("/"):
+        raise LocationError(
+            "a path without any of *?[]{}\\^, control characters and '..', and not a root", f"{location!r}", remedy
+        )
+    return location
+
+
+def says(error: Exception, words: tuple[str, ...]) -> bool:
+    """Tell whether Spark's error is about one of these."""
+    text = f"{type(error).__name__}: {error}"
+    return any(word in text for word in words)
+
+
+def brief(error: Exception) -> str:
+    """Give the first line that says something, without Java's stack."""
+    lines = [
+        line.strip(" :") for line in str(error).splitlines() if line.strip() and "error occurred while" not in line
+    ]
+    return (lines[0] if lines else "")[:300]

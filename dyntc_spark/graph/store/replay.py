@@ -1,0 +1,130 @@
+"""Batches in the log, and a graph brought from one version to the next by them.
+
+The log holds what a batch came to: edges that were absent and are there, edges that were
+there and are gone, vertices that were dropped. So the order of its rows says nothing, and
+many batches become one change for the engine: the edges before against the edges after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dyntc_spark.closure.engine import Edges
+from dyntc_spark.errors import DamagedBlockError
+from dyntc_spark.graph.batch import renumbered
+from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
+from dyntc_spark.graph.kinds import encoded
+from dyntc_spark.graph.store.commits import Commit
+from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
+
+#: A row about one vertex, which is in both columns.
+VERTEX, DROP = "vertex", "drop"
+BATCH, RESET = "batch", "reset"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch did to a graph, by numbers, with the names of vertices that it says something about."""
+
+    kind: str  #: ``"batch"``, ``"drop"``, or ``"reset"``
+    inserted: Edges = field(default_factory=Edges.of)
+    deleted: Edges = field(default_factory=Edges.of)
+    vertices: pa.Array | None = None
+    batch_id: str | None = None
+
+    def vertex_kind(self, graph: Graph) -> pa.DataType:
+        """Give the type of the vertices that it is about; a graph that has lost all has none to tell."""
+        return self.vertices.type if self.vertices is not None and len(self.vertices) else graph.vertices.kind
+
+    def rows(self, graph: Graph) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Give what the log says: operations and their ends, by the names of a graph that has them all."""
+        gained, lost = graph.named(self.inserted), graph.named(self.deleted)
+        parts = [(INSERT, gained.src, gained.dst), (DELETE, lost.src, lost.dst)]
+        if self.vertices is not None:
+            parts.append((DROP if self.kind == DROP else VERTEX, self.vertices, self.vertices))
+        parts = [part for part in parts if len(part[1])]
+        if not parts:
+            return pa.array([], pa.string()), graph.vertices.names([]), graph.vertices.names([])
+        ops = pa.array(np.repeat([op for op, _, _ in parts], [len(src) for _, src, _ in parts]), pa.string())
+        return ops, pa.concat_arrays([part[1] for part in parts]), pa.concat_arrays([part[2] for part in parts])
+
+
+def log_table(batch: Batch, graph: Graph, version: int, token: str) -> pa.Table:
+    """Give the rows of a batch as they are stored."""
+    ops, src, dst = batch.rows(graph)
+    return pa.table(
+        {
+            "version": pa.array(np.full(len(ops), version)),
+            "token": pa.array([token] * len(ops), pa.string()),
+            "op": ops,
+            "src": to_storage(src),
+            "dst": to_storage(dst),
+        }
+    )
+
+
+def replayed(graph: Graph, commits: Iterable[Commit], log: pa.Table | None) -> tuple[Graph, bool]:
+    """Bring a graph through the batches of some commits; tell also whether it was begun anew on the way.
+
+    The table of ``graph`` is changed.
+    """
+    anew = False
+    for commit in commits:
+        rows = _rows(commit, log)
+        if commit.kind == RESET:
+            graph, anew = _begun(commit, rows), True
+        elif rows is not None:
+            graph = _after(graph, commit, rows)
+    return graph, anew
+
+
+def _rows(commit: Commit, log: pa.Table | None) -> pa.Table | None:
+    """Give the rows that a commit published, all of them."""
+    if not commit.logged:
+        return None
+    rows = None if log is None else log.filter(pc.equal(log.column("token"), commit.token))
+    count = 0 if rows is None else rows.num_rows
+    if count != commit.logged:
+        raise DamagedBlockError(
+            f"{commit.logged} rows of version {commit.version} in the table 'log'",
+            f"{count}",
+            "Restore the table to an older state with Delta's RESTORE, or open another version.",
+        )
+    return rows
+
+
+def _ends(rows: pa.Table | None, op: str, kind: pa.DataType) -> Ends:
+    if rows is None:
+        return Ends(pa.array([], kind), pa.array([], kind))
+    part = rows.filter(pc.equal(rows.column("op"), op))
+    return Ends(from_storage(part.column("src"), kind), from_storage(part.column("dst"), kind))
+
+
+def _begun(commit: Commit, rows: pa.Table | None) -> Graph:
+    kind = kind_of(commit.vertex)
+    inserted, alone = _ends(rows, INSERT, kind), _ends(rows, VERTEX, kind).src
+    names = encoded(pa.concat_arrays([inserted.src, inserted.dst, alone]))[1]
+    graph = Graph().begun(Edges.of(), names)
+    return graph.after(graph.vertices.numbered(inserted)[0], Edges.of(), names.slice(0, 0), np.zeros(0, np.int64))
+
+
+def _after(graph: Graph, commit: Commit, rows: pa.Table) -> Graph:
+    kind, table = kind_of(commit.vertex), graph.vertices
+    gone = _ends(rows, DROP, kind).src
+    if len(gone):
+        table.drop(table.known_numbers(gone))
+        return graph
+    deleted, unknown = table.numbered(_ends(rows, DELETE, kind))
+    if len(unknown):
+        raise DamagedBlockError(
+            f"in version {commit.version} of the log edges that are there", f"{unknown[0]}", "Use another copy."
+        )
+    inserted, names = table.numbered(_ends(rows, INSERT, kind))
+    numbers = table.allotted(len(names))
+    return graph.after(renumbered(inserted, table.extent, numbers), deleted, names, numbers)

@@ -1,0 +1,24 @@
+"""The steps by which a commit is written, each through one function.
+
+A commit is nothing before ``publish``: what the steps before it wrote carries the
+token of this attempt, and only a published row makes a token count. It is everything
+after it: ``confirm`` only looks whether it was this attempt that published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+#: In the order in which they are written; a commit without a batch has no ``log``, one without a checkpoint neither
+#: ``vertices`` nor ``blocks``.
+STEPS = ("log", "vertices", "blocks", "publish", "confirm")
+
+_Result = TypeVar("_Result")
+
+
+def run(step: str, write: Callable[[], _Result]) -> _Result:
+    """Write a step of ``STEPS``. Every write to a location goes through here, so that a test can let any step fail."""
+    if step not in STEPS:
+        raise AssertionError(step)
+    return write()

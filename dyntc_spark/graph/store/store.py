@@ -1,0 +1,255 @@
+"""A closure's place at a location: what it has read there, and the commits that it writes.
+
+A writer knows the number of the last commit that it has seen, and publishes the next. When
+another one was first it gets a ``ConflictError``, and nothing of what it wrote counts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import getpass
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.engine import Engine
+from dyntc_spark.closure.restored import Payloads
+from dyntc_spark.errors import DamagedBlockError, LocationError, StorageError, VertexTypeError
+from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.history import Graph, Tally
+from dyntc_spark.graph.store import checkpoint, steps
+from dyntc_spark.graph.store.commits import APPLICATION, VERSIONS, Commit, Commits
+from dyntc_spark.graph.store.kinds import kind_text
+from dyntc_spark.graph.store.place import Place, brief
+from dyntc_spark.graph.store.replay import Batch, log_table, replayed
+
+#: So many batches, or bytes in the log, after a checkpoint there is another one.
+CHECKPOINT_BATCHES = 64
+CHECKPOINT_BYTES = 2**26
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A closure as it is to be published."""
+
+    version: int
+    graph: Graph
+    engine: Engine
+    asked: tuple[str, str]  #: the engine and the backend that the user asked for
+    counts: Tally  #: of the batch, or for a save of all so far
+    started: float  #: by ``time.perf_counter``
+
+
+@dataclass
+class Loaded:
+    """A version as it was read: a checkpoint, and the graph that the log has made of it."""
+
+    commit: Commit  #: the last commit up to the version
+    edges: EdgeSet  #: at the checkpoint
+    payloads: Payloads
+    extent: int  #: of the vertices at the checkpoint
+    graph: Graph
+    anew: bool  #: whether nothing is left of the checkpoint
+    counts: Tally
+
+
+class Store:
+    """A location that a closure is attached to."""
+
+    def __init__(self, place: Place, commits: Commits | None = None) -> None:
+        self.place = place
+        self.uncertain = False  #: whether a commit may have been published or not
+        self.number = self.oldest = 0
+        self._kind: str | None = None  # of the vertices in the tables
+        self._batch_ids: set[str] = set()
+        self._batches = self._bytes = 0  # since the last checkpoint
+        for commit in commits or ():
+            self._note(commit)
+
+    @staticmethod
+    def commits(place: Place) -> Commits | None:
+        """Read what was published at a location; None when nothing was."""
+        table = place.read("commits")
+        if table is None or not table.num_rows:
+            return None
+        return Commits.read(table, place.location)
+
+    @classmethod
+    def required(cls, place: Place) -> Commits:
+        """Read what was published, or refuse a location that holds no closure."""
+        found = cls.commits(place)
+        if found is None:
+            raise LocationError(
+                f"a closure at {place.location!r}", "none", "Check the location; save() puts a closure there."
+            )
+        return found
+
+    def has(self, batch_id: str) -> bool:
+        """Tell whether a batch was published before."""
+        return batch_id in self._batch_ids
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is so much in the log that it is time for a checkpoint."""
+        return self._batches >= CHECKPOINT_BATCHES or self._bytes >= CHECKPOINT_BYTES
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def load(self, commits: Commits, *, repairing: bool = False) -> Loaded:
+        """Read the last version among ``commits``.
+
+        When ``repairing``, checkpoints that are damaged are passed over.
+        """
+        starts = commits.checkpoints()
+        for start in starts:
+            try:
+                return self._load(commits, start)
+            except (DamagedBlockError, StorageError):  # noqa: PERF203  (there are few)
+                if not repairing or start is starts[-1]:
+                    raise
+        raise AssertionError  # there is a checkpoint: the first commit is one
+
+    def _load(self, commits: Commits, start: Commit) -> Loaded:
+        graph, payloads = checkpoint.read(self.place, start)
+        extent, edges = graph.vertices.extent, graph.edges
+        later = commits.after(start.number)
+        graph, anew = self._replayed(graph, later)
+        return Loaded(commits.head, edges, payloads, extent, graph, anew, commits.counts())
+
+    def follow(self, graph: Graph, commits: Commits, version: int) -> tuple[Graph, bool]:
+        """Bring a graph at a version to the last one; tell whether it was begun anew on the way."""
+        later = [commit for commit in commits.after(0) if commit.version > version]
+        if commits.oldest > version:  # what leads there from here is gone
+            return self.load(commits).graph, True
+        return self._replayed(graph, later)
+
+    def _replayed(self, graph: Graph, later: list[Commit]) -> tuple[Graph, bool]:
+        if not any(commit.logged for commit in later):
+            return replayed(graph, later, None)
+        first, last = later[0].version, later[-1].version
+        log = self.place.read("log", lambda found: found.where(found["version"].between(first, last)))
+        return replayed(graph, later, log)
+
+    def history(self) -> DataFrame:
+        """Give the commits that made a version."""
+        with self.place.translating("reading the table 'commits'"):
+            return self.place.frame("commits").where(F.col("kind").isin(*VERSIONS))
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def publish(self, kind: str, now: Standing, batch: Batch | None = None, **facts: Any) -> None:  # noqa: ANN401
+        """Write a commit by the steps of ``steps``: a batch, or without one a checkpoint.
+
+        ``facts`` are fields of the commit that are to be others. When this raises, nothing was published, unless
+        the store is ``uncertain`` then.
+        """
+        token = uuid.uuid4().hex
+        kept = kind_text(batch.vertex_kind(now.graph) if batch else now.graph.vertices.kind)
+        self._require_kind(now.graph, kept)
+        logged = size = 0
+        with self.place.translating(f"writing version {now.version}"):
+            if batch is not None:
+                table = log_table(batch, now.graph, now.version, token)
+                logged, size = table.num_rows, table.nbytes
+                if logged:
+                    content = frame(self.place.spark, table).coalesce(1)
+                    steps.run("log", lambda: self.place.append("log", content))
+            elif kind != "vacuum":
+                size = checkpoint.write(self.place, now.version, token, now.graph, now.engine)
+        commit = Commit(
+            number=self.number + 1,
+            version=now.version,
+            kind=kind,
+            token=token,
+            checkpoint=batch is None and kind != "vacuum",
+            logged=logged,
+            bytes=size,
+            oldest=self.oldest if self.number else now.version,
+            vertex=kept,
+            extent=now.graph.vertices.extent,
+            batch_id=batch.batch_id if batch else None,
+            author=_author(),
+            time=dt.datetime.now(dt.timezone.utc),
+            seconds=time.perf_counter() - now.started,
+            **now.counts.as_dict(),
+            vertices=len(now.graph.vertices),
+            edges=len(now.graph.edges),
+            engine=now.asked[0],
+            backend=now.asked[1],
+        )
+        self._publish(Commit(**{**vars(commit), **facts}))
+
+    def _publish(self, commit: Commit) -> None:
+        """Append the row, and look whether it is ours that is there: a failure may come after the fact."""
+        failure: Exception | None = None
+        self.uncertain = True
+        row = frame(self.place.spark, commit.table()).coalesce(1)
+        options = {"txnAppId": APPLICATION, "txnVersion": str(commit.number)}
+        try:
+            steps.run("publish", lambda: self.place.append("commits", row, options))
+        except Exception as error:  # noqa: BLE001  (whatever it is, the table tells what came of it)
+            failure = error
+        try:
+            token = steps.run("confirm", lambda: self._token(commit.number))
+        except Exception as error:  # noqa: BLE001
+            raise StorageError(
+                f"to see whether version {commit.version} was published at {self.place.location!r}",
+                f"{type(error).__name__}: {brief(error)}",
+                "Call refresh(), which tells; until then the closure takes no changes.",
+            ) from (failure or error)
+        self.uncertain = False
+        if token == commit.token:
+            self._note(commit)
+            return
+        what = f"publishing commit {commit.number}"
+        if token is None and failure is not None:
+            raise self.place.problem(failure, what) from failure
+        raise self.place.conflict(what) from failure
+
+    def _token(self, number: int) -> str | None:
+        """Give the token of the commit with a number; None when it is not published."""
+        table = self.place.read("commits", lambda found: found.where(found["number"] == number))
+        return table.column("token")[0].as_py() if table is not None and table.num_rows else None
+
+    def _require_kind(self, graph: Graph, kind: str) -> None:
+        if self._kind not in {None, kind} and len(graph.vertices):
+            raise VertexTypeError(
+                f"vertices of type {self._kind}, as the location has them", kind, "Save it to another location."
+            )
+
+    def _note(self, commit: Commit) -> None:
+        """Remember a commit that is published."""
+        self.number, self.oldest = commit.number, commit.oldest
+        if commit.logged or (commit.checkpoint and commit.vertices):
+            self._kind = commit.vertex
+        if commit.batch_id is not None:
+            self._batch_ids.add(commit.batch_id)
+        self._batches, self._bytes = (0, 0) if commit.checkpoint else (self._batches + 1, self._bytes + commit.bytes)
+
+    # --- clearing ----------------------------------------------------------------------------
+
+    def clear(self, commits: Commits, *, files: bool) -> None:
+        """Delete what no version needs that can be opened."""
+        first, *_ = reversed(commits.checkpoints())
+        old = [commit.token for commit in commits if commit.checkpoint and commit.number < first.number]
+        tokens = ", ".join(f"'{token}'" for token in old if token.isalnum())
+        unneeded = f"version < {first.version}" + (f" OR token IN ({tokens})" if tokens else "")
+        # Another writer may be about to publish, but not a version that is this old.
+        for table, where in (("log", f"version <= {first.version}"), ("vertices", unneeded), ("blocks", unneeded)):
+            with self.place.translating(f"clearing the table {table!r}"):
+                if self.place.exists(table):
+                    self.place.delete(table, where)
+                    if files:
+                        self.place.clear_files(table)
+
+
+def _author() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"

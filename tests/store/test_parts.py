@@ -1,0 +1,215 @@
+"""What is stored, without Spark: types of vertices, payloads, and the log played again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyntc_spark import DynamicClosure
+from dyntc_spark.closure import choose, restored
+from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.refresh import Refresh
+from dyntc_spark.errors import DamagedBlockError, SetupError
+from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.store.commits import Commit, Commits
+from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.replay import Batch, log_table, replayed
+from tests.graph.oracle import Plain
+
+SIZE = 13
+VERTEX = st.integers(0, SIZE - 1)
+EDGES = st.lists(st.tuples(VERTEX, VERTEX), max_size=40)
+
+PLAIN = st.sampled_from(
+    [
+        pa.int64(),
+        pa.string(),
+        pa.binary(),
+        pa.bool_(),
+        pa.date32(),
+        pa.duration("us"),
+        pa.timestamp("us"),
+        pa.float64(),
+        pa.timestamp("us", "UTC"),
+        pa.decimal128(38, 4),
+    ]
+)
+KINDS = st.recursive(
+    PLAIN,
+    lambda inner: st.one_of(
+        inner.map(pa.list_), st.lists(st.tuples(st.text(), inner), min_size=1, max_size=3).map(pa.struct)
+    ),
+    max_leaves=4,
+)
+
+
+@given(KINDS)
+def test_types_as_text(kind):
+    assert kind_of(kind_text(kind)) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        '"int"',
+        '{"array": 1}',
+        '{"decimal": 99}',
+        '{"a": 1, "b": 2}',
+        '{"struct": [1]}',
+        "[" * 100_000,
+        '{"array": ' * 60 + '"string"' + "}" * 60,
+    ],
+    ids=range(11),
+)
+def test_texts_that_are_no_types(text):
+    with pytest.raises(DamagedBlockError):
+        kind_of(text)
+
+
+def test_vertices_of_structs():
+    column = pa.array([{"a b": [[1, 2], []], "": {"x": pa.scalar(5, pa.duration("us")).as_py()}}] * 2)
+    stored = to_storage(column)
+    assert [field.name for field in stored.type] == ["_0", "_1"]
+    assert from_storage(stored, column.type).equals(column)
+    with pytest.raises(DamagedBlockError):
+        from_storage(stored, pa.string())
+
+
+def engine_of(edges, size=SIZE):
+    engine = choose.create("auto")
+    engine.init(Edges.of(*zip(*edges, strict=True)) if edges else Edges.of(), size)
+    return engine
+
+
+def payloads_of(engine, size=SIZE):
+    found = {}
+    for name, payload in restored.stored(engine, EdgeSet.of(engine.edges), size):
+        found.setdefault(name, []).append(payload)
+    return found
+
+
+@given(EDGES, EDGES)
+def test_a_closure_comes_back_and_goes_on(edges, more):
+    engine = engine_of(edges)
+    payloads = payloads_of(engine)
+    found = restored.read_edges(payloads, SIZE)
+    other = choose.create("auto")
+    rebuilt = []
+    other.init = lambda *_: rebuilt.append(1)
+    restored.restore(other, payloads, found, SIZE)
+    assert not rebuilt
+    new = EdgeSet.of(Edges.of(*zip(*more, strict=True)) if more else Edges.of())
+    inserted = new.minus(found)
+    other.grow(SIZE + 2)
+    other.apply(inserted, Edges.of())
+    plain = Plain({*edges, *more})
+    pairs = other.descendants(np.arange(SIZE))
+    assert {(v, w) for v, w in zip(*map(np.ndarray.tolist, (pairs.sources, pairs.targets)), strict=True) if v != w} == (
+        plain.pairs()
+    )
+    assert other.verify().holds
+
+
+@given(st.data())
+def test_a_flipped_byte_is_seen(data):
+    payloads = payloads_of(engine_of([(0, 1), (1, 2), (2, 0), (2, 3)]))
+    name = data.draw(st.sampled_from(sorted(payloads)))
+    payload = bytearray(payloads[name][0])
+    payload[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    damaged = {**payloads, name: [bytes(payload)]}
+    with pytest.raises(DamagedBlockError, match=f"in block 0 of '{name}'"):
+        restored.restore(Refresh(), damaged, restored.read_edges(damaged, SIZE), SIZE)
+
+
+def forged(offsets, heads):
+    return [restored.Stripe(0, np.array(offsets), np.array(heads, np.int32)).encode()]
+
+
+@pytest.mark.parametrize(
+    ("name", "offsets", "heads"),
+    [
+        ("edges", [0, 1], [3]),
+        ("edges", [0, 1], [-1]),
+        ("edges", [0, 0, 0, 0, 1], [0]),
+        ("members", [0, 1, 2, 3], [0, 1, 1]),
+        ("members", [0, 1, 2, 3], [0, 1, 3]),
+        ("members", [0, 1, 2], [0, 1]),
+        ("rows", [0, 1, 2, 3], [0, 1, 3]),
+        ("rows", [0, 1, 2], [0, 1]),
+        ("rows", [0, 2, 3, 4], [1, 0, 1, 2]),
+        ("rows", [0, 1, 2, 3], [1, 1, 2]),
+    ],
+)
+def test_numbers_outside_the_graph_reach_no_kernel(name, offsets, heads):
+    payloads = {**payloads_of(engine_of([(0, 1)], 3), 3), name: forged(offsets, heads)}
+    with pytest.raises(DamagedBlockError, match=f"{name}|rows"):
+        restored.restore(Refresh(), payloads, restored.read_edges(payloads, 3), 3)
+
+
+def commit_of(number, batch, table, graph):
+    zeros = dict.fromkeys(("bytes", "oldest", "inserted", "deleted", "insertions_ignored", "deletions_ignored"), 0)
+    return Commit(
+        **zeros, number=number, version=number, kind=batch.kind, token=str(number), checkpoint=number == 1,
+        logged=table.num_rows, vertex=kind_text(batch.vertex_kind(graph)), extent=graph.vertices.extent, batch_id=None,
+        author="", time=None, seconds=0.0, vertices=len(graph.vertices), edges=len(graph.edges), engine="", backend="",
+    )  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(["apply", "drop", "reset"]), EDGES, EDGES), max_size=6))
+def test_the_log_played_again(script):
+    c = DynamicClosure.from_edges([], engine="recompute", backend="local")
+    commits, tables = [], []
+
+    def note(_before, _touched, batch, _undo=None):
+        number = len(commits) + 1
+        tables.append(log_table(batch, c._graph, number, str(number)))
+        commits.append(commit_of(number, batch, tables[-1], c._graph))
+
+    c._committed = note
+    for kind, first, second in script:
+        if kind == "apply":
+            c.apply([("insert", *edge) for edge in first] + [("delete", *edge) for edge in second])
+        elif kind == "reset":
+            c.reset(first, vertices=[SIZE])
+        else:
+            used = {vertex for row in c.arrow.edges().to_pylist() for vertex in row.values()}
+            c.drop(set(c.arrow.vertices()["vertex"].to_pylist()) - used)
+    log = pa.concat_tables([table for table in tables if table.num_rows]) if any(t.num_rows for t in tables) else None
+    if log is not None:  # what a crash left behind
+        log = pa.concat_tables([log, log.set_column(1, "token", pa.array(["other"] * log.num_rows))])
+    graph, _ = replayed(Graph(), commits, log)
+    again = DynamicClosure.from_edges([])
+    again._graph = graph
+    for table in ("edges", "vertices"):
+        ours, theirs = (getattr(closure.arrow, table)().to_pylist() for closure in (again, c))
+        assert sorted(map(str, ours)) == sorted(map(str, theirs))
+    assert sorted(graph.vertices.used.tolist() + graph.vertices._free.tolist()) == list(range(graph.vertices.extent))
+
+
+def test_lost_rows_of_the_log_are_seen():
+    c = DynamicClosure.from_edges([(1, 2)])
+    batch = Batch("batch", c._graph.edges.edges)
+    table = log_table(batch, c._graph, 1, "1")
+    commit = commit_of(1, batch, table, c._graph)
+    for log in (None, table.slice(0, 0)):
+        with pytest.raises(DamagedBlockError, match="1 rows of version 1 in the table 'log'; got 0"):
+            replayed(Graph(), [commit], log)
+    with pytest.raises(DamagedBlockError, match="the commit 1"):
+        Commits([commit_of(2, batch, table, c._graph)])
+
+
+def test_a_session_without_delta(spark, tmp_path):
+    with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND") as found:
+        spark.read.format("delta.which.is.not.there").load(str(tmp_path)).collect()
+    error = Place(spark, str(tmp_path)).problem(found.value, "reading")
+    assert isinstance(error, SetupError)
+    assert "dyntc-spark[delta]" in str(error)

@@ -1,0 +1,333 @@
+"""A closure at a location: saved, opened at every version, followed, and fought over."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import threading
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from dyntc_spark import DynamicClosure
+from dyntc_spark.errors import (
+    ConflictError,
+    DamagedBlockError,
+    DyntcError,
+    LocationError,
+    OptionError,
+    StorageError,
+    VersionError,
+)
+from dyntc_spark.graph.store import steps, store
+from tests.graph.oracle import Plain
+
+START = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]
+
+
+def pairs(closure):
+    table = closure.arrow.pairs()
+    return set(zip(table["src"].to_pylist(), table["dst"].to_pylist(), strict=True))
+
+
+def seen(closure):
+    """What can be asked of a closure, by names."""
+    edges = closure.arrow.edges()
+    return (
+        closure.version,
+        set(closure.arrow.vertices()["vertex"].to_pylist()),
+        set(zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True)),
+        pairs(closure),
+    )
+
+
+def recomputed(closure):
+    """The pairs by a search over the edges."""
+    edges = closure.arrow.edges()
+    plain = Plain(zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True))
+    return plain.pairs()
+
+
+def saved(spark, location, edges=START, **options):
+    closure = DynamicClosure.from_edges(edges, spark=spark, **options)
+    closure.save(location)
+    return closure
+
+
+@pytest.mark.slow
+def test_every_version_of_a_script(delta, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "CHECKPOINT_BATCHES", 3)
+    location = str(tmp_path / "it's `a` closure")
+    c = DynamicClosure.from_edges(START, spark=delta)
+    c.insert([("d", "e")])
+    c.save(location)
+    script = [seen(c)]
+    for change in (
+        lambda: c.apply([("delete", "c", "a"), ("insert", "e", "f'\"; DROP TABLE x; --"), ("insert", "", "ü\n")]),
+        lambda: c.delete([("d", "e")]),
+        lambda: c.delete([("c", "d")]),
+        lambda: c.drop(["d"]),
+        lambda: c.insert([("new", "a"), ("e", "new")]),
+        lambda: c.insert([("new", "a")]),  # nothing
+        lambda: c.reset([("x", "y")], vertices=["alone"]),
+        lambda: c.insert([("y", "z")]),
+    ):
+        change()
+        script.append(seen(c))
+        assert c.version == script[0][0] + len(script) - 1
+    first = script[0][0]
+    for offset in range(9):
+        opened = DynamicClosure.open(location, first + offset, spark=delta)
+        assert seen(opened) == script[offset], (offset, script[offset])
+        assert pairs(opened) == recomputed(opened)
+    again = DynamicClosure.open(location, spark=delta)
+    assert seen(again) == script[-1]
+    assert again.stats()["inserted"] == c.stats()["inserted"]
+    assert again.verify()
+    history = again.history().collect()
+    assert [row.version for row in history] == list(range(first, first + 9))
+    assert [row.kind for row in history][:5] == ["save", "batch", "batch", "batch", "drop"]
+    assert history[1].inserted == 2
+    assert history[1].deleted == 1
+    assert all(row.author and row.seconds > 0 for row in history)
+    again.insert([("z", "x")])  # the opened one is attached, too
+    assert DynamicClosure.open(location, spark=delta).reaches("z", "y")
+
+
+def test_second_writer_and_reader(delta, tmp_path, breaking):
+    location = str(tmp_path / "deps")
+    first = saved(delta, location)
+    second, past = DynamicClosure.open(location, spark=delta), DynamicClosure.open(location, spark=delta)
+    first.apply([("delete", "c", "d")], batch_id="one")
+    before = seen(second)
+    with pytest.raises(ConflictError, match="another one who was first, publishing commit 2"):
+        second.insert([("d", "new")])
+    assert seen(second) == before
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(first)
+
+    assert second.refresh() == 1
+    assert seen(second) == seen(first)
+    second.insert([("d", "new")])
+    second.apply([("delete", "c", "d"), ("insert", "no", "no")], batch_id="one")  # done before
+    assert second.version == 2
+    assert past.refresh() == 2
+    assert seen(past) == seen(second)
+    with pytest.raises(ConflictError):
+        first.drop(["d"])
+    with pytest.raises(ConflictError):
+        first.reset([("q", "r")])
+    assert first.version == 1
+    assert pairs(first) == recomputed(first)
+
+    # what was published although the writer saw an error is neither lost nor done twice
+    breaking("publish", after=True)
+    second.apply([("insert", "late", "a")], batch_id="late")
+    assert second.version == 3
+    breaking("confirm")
+    with pytest.raises(StorageError, match="refresh"):
+        second.apply([("insert", "later", "a")], batch_id="later")
+    assert second.version == 3
+    with pytest.raises(ConflictError, match="refresh"):
+        second.insert([("x", "y")])
+    breaking(None)
+    assert second.refresh() == 4
+    second.apply([("insert", "later", "a")], batch_id="later")
+    assert second.version == 4
+    assert second.reaches("later", "c")
+
+    old = DynamicClosure.open(location, 1, spark=delta)
+    with pytest.raises(ConflictError, match="opened to be asked only"):
+        old.insert([("x", "y")])
+    for wrong in (-1, 5, True, "1"):
+        with pytest.raises(VersionError, match="from 0 to 4"):
+            DynamicClosure.open(location, wrong, spark=delta)
+    second.vacuum(keep=2, files=False)
+    with pytest.raises(VersionError, match="from 3 to 4"):
+        DynamicClosure.open(location, 2, spark=delta)
+    assert not DynamicClosure.open(location, 3, spark=delta).reaches("late", "d")
+    assert second.history().count() == 5
+
+
+@pytest.mark.parametrize("step", steps.STEPS[:-1])
+def test_a_crash_at_each_step(delta, tmp_path, breaking, step):
+    location = str(tmp_path / "deps")
+    c = saved(delta, location) if step in {"log", "publish"} else DynamicClosure.from_edges(START, spark=delta)
+    before = seen(c)
+
+    def write():
+        if step in {"log", "publish"}:
+            c.apply([("delete", "a", "b"), ("insert", "d", "new")])
+        else:
+            c.save(location)
+
+    for after in (False, True) if step == "log" else (False,):
+        breaking(step, after=after)
+        with pytest.raises(StorageError, match="BrokenError"):
+            write()
+        assert seen(c) == before
+        assert pairs(c) == recomputed(c)
+    breaking(None)
+    if step in {"log", "publish"}:
+        assert seen(DynamicClosure.open(location, spark=delta)) == before
+    else:
+        with pytest.raises(LocationError, match="none"):
+            DynamicClosure.open(location, spark=delta)
+    write()
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+
+
+STAMP = dt.datetime(2024, 2, 29, 12, 30, 0, 123456)  # noqa: DTZ001
+KINDS = {
+    "integers": (2**63 - 1, -5, 0),
+    "structs": ({"a b": 1, "at,;{}": ["x", ""]}, {"a b": 2, "at,;{}": ["y"]}, {"a b": 3, "at,;{}": ["x"]}),
+    "intervals": tuple(dt.timedelta(days=day, microseconds=1) for day in (1, 2, 3)),
+    "decimals": (Decimal("1.50"), Decimal("-2.25"), Decimal("0.01")),
+    "binary": (b"\x00\xff", b"", b"x"),
+    "stamps": (STAMP, STAMP + dt.timedelta(days=1), STAMP - dt.timedelta(days=9)),
+    "zoned": tuple(STAMP.replace(tzinfo=dt.timezone.utc) + dt.timedelta(hours=hour) for hour in (0, 1, 2)),
+    "dates": (dt.date(2024, 1, 1), dt.date(1999, 12, 31), dt.date(2100, 1, 1)),
+    "floats": (0.5, -1.5, 1e300),
+    "booleans": (True, False, True),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_vertices_of_many_types(delta, tmp_path, kind):
+    one, two, three = KINDS[kind]
+    c = saved(delta, str(tmp_path / kind), [])
+    assert DynamicClosure.open(str(tmp_path / kind), spark=delta).stats()["vertices"] == 0
+    c.insert([(one, two)])
+    c.insert([(two, three)])
+    c.save(str(tmp_path / kind))
+    c.delete([(one, two)])
+    for version in (2, 3):
+        opened = DynamicClosure.open(str(tmp_path / kind), version, spark=delta)
+        assert opened.reaches(one, three) == (version == 2 or one == three)
+        assert opened.reaches(two, three)
+        assert opened.arrow.vertices().schema == c.arrow.vertices().schema
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["", "a b", "x;y", "/", "./", "/a/../b", "/a/*", "/a/{b,c}", "/a\n/b", "a.b.c.d", "1x", None, 7, "x" * 2000],
+)
+def test_locations_that_cannot_be(delta, location):
+    c = DynamicClosure.from_edges(START, spark=delta)
+    with pytest.raises(LocationError):
+        c.save(location)
+    with pytest.raises(LocationError):
+        DynamicClosure.open(location, spark=delta)
+
+
+def test_locations_that_hold_something_else(delta, tmp_path):
+    c = DynamicClosure.from_edges(START, spark=delta)
+    with pytest.raises(OptionError, match=r"save\(\)"):
+        c.apply([("insert", "x", "y")], batch_id="1")
+    for ask in (c.history, c.refresh, lambda: c.vacuum(keep=1)):
+        with pytest.raises(OptionError, match=r"save\(\)"):
+            ask()
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("Dear")
+    with pytest.raises(LocationError, match=r"dear\.txt"):
+        c.save(str(tmp_path / "letters"))
+    with pytest.raises(LocationError, match="none"):
+        DynamicClosure.open(str(tmp_path / "letters"), spark=delta)
+    delta.range(3).write.format("delta").save(str(tmp_path / "other" / "commits"))
+    for act in (c.save, lambda at: DynamicClosure.open(at, spark=delta)):
+        with pytest.raises(LocationError, match="other columns"):
+            act(str(tmp_path / "other"))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(DyntcError):
+        c.save(str(tmp_path / "file"))
+    assert c.version == 0
+    c.insert([("d", "e")])  # it is attached nowhere
+    assert c.reaches("a", "e")
+
+
+@pytest.mark.slow
+def test_damaged_blocks_are_named_and_repaired(delta, tmp_path):
+    location = str(tmp_path / "deps")
+    c = saved(delta, location)
+    c.insert([("d", "e")])
+    c.save(location)
+    path = f"{location}/blocks"
+    blocks = delta.read.format("delta").load(path).where("version = 1").toArrow().to_pylist()
+    for row in blocks:
+        if row["matrix"] == "edges":
+            row["payload"] = row["payload"][:-1] + bytes([row["payload"][-1] ^ 1])
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE version = 1").collect()  # noqa: S608
+    schema = "version bigint, token string, matrix string, place int, payload binary"
+    delta.createDataFrame(blocks, schema).write.format("delta").mode("append").save(path)
+    with pytest.raises(DamagedBlockError, match=r"checksum .* in block 0 of 'edges'"):
+        DynamicClosure.open(location, spark=delta)
+    mended = DynamicClosure.repair(location, spark=delta)
+    assert seen(mended) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+
+
+@pytest.mark.slow
+def test_the_page_about_it(delta, capsys):
+    text = (Path(__file__).parents[2] / "docs" / "durability.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"(?ms)^```python\n(.*?)^```$", text)
+    exec(compile(snippet, "durability.md", "exec"), {})  # noqa: S102
+    assert delta
+    assert capsys.readouterr().out.splitlines() == re.findall(r"(?m)^print\(.*\)\s+# (.+)$", snippet)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "path_counting"])
+@pytest.mark.parametrize("backend", ["auto", "spark"])
+def test_every_engine_is_opened_as_it_was(delta, tmp_path, engine, backend):
+    edges = [(v, v + k) for v in range(40) for k in (1, 3)]
+    c = saved(delta, str(tmp_path / "deps"), edges, engine=engine, backend=backend)
+    c.apply([("delete", 5, 6), ("delete", 4, 7), ("insert", 100, 3)])
+    opened = DynamicClosure.open(str(tmp_path / "deps"), spark=delta)
+    assert seen(opened) == seen(c)
+    assert opened.stats()["engine"] == engine
+    assert opened.stats()["backend"] == c.stats()["backend"]
+    opened.insert([(5, 6)])
+    assert pairs(opened) == recomputed(opened)
+
+
+@pytest.mark.slow
+def test_writers_at_the_same_moment(delta, tmp_path):
+    location = str(tmp_path / "deps")
+    saved(delta, location)
+    writers = [DynamicClosure.open(location, spark=delta) for _ in range(4)]
+    start, done, refused = threading.Barrier(4), [], []
+
+    def write(number):
+        start.wait()
+        try:
+            writers[number].insert([("d", f"writer {number}")])
+            done.append(number)
+        except ConflictError:
+            refused.append(number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 1
+    assert len(refused) == 3
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(writers[done[0]])
+
+
+@pytest.mark.slow
+def test_a_schema_of_the_catalog(delta):
+    delta.sql("CREATE SCHEMA IF NOT EXISTS stored_deps")
+    try:
+        c = saved(delta, "stored_deps")
+        c.insert([("d", "e")])
+        other = DynamicClosure.open("stored_deps", 0, spark=delta)
+        assert not other.reaches("a", "e", unknown="false")
+        with pytest.raises(LocationError, match="not attached"):
+            DynamicClosure.from_edges(START, spark=delta).save("stored_deps")
+        assert other.refresh() == 1
+        c.vacuum(keep=1)
+        assert seen(DynamicClosure.open("stored_deps", spark=delta)) == seen(c)
+    finally:
+        delta.sql("DROP SCHEMA stored_deps CASCADE")
