@@ -41,7 +41,7 @@ from dyntc_spark.closure.algebraic_touched import Touched, pairs
 from dyntc_spark.closure.algebraic_update import Factors, Lines, factors, with_identity
 from dyntc_spark.closure.certificate import certify_matrix
 from dyntc_spark.closure.costs import Costs, Load
-from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.lazy_blocks import lazy_blocks
 from dyntc_spark.dynamic.lazy_frame import reached_frame
@@ -128,12 +128,12 @@ class Algebraic(Engine):
 
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: the pairs times the mean degree, and n³ inside components only."""
-        self._build(self._checked(edges, vertices), vertices)
+        self._build(EdgeSet.of(checked(edges, vertices)).edges, vertices)
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges as one update of M, of rank at most the number of distinct sources or targets."""
         graph = self._graph
-        inserted, deleted = (self._checked(edges, self.vertices) for edges in (inserted, deleted))
+        inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
         inserted = _where(inserted, ~graph.has(inserted))
         deleted = _where(deleted, graph.has(deleted))
         self._counts["batches"] += 1
@@ -355,13 +355,6 @@ class Algebraic(Engine):
 
     def _known(self, ids: npt.ArrayLike) -> Ids:
         return Axis(self.vertices, 1).ids(ids, "vertex")
-
-    @staticmethod
-    def _checked(edges: Edges, vertices: int) -> Edges:
-        """Refuse edges between vertices that do not exist; name each edge once, sorted."""
-        axis = Axis(vertices, 1)
-        sources, targets = axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex")
-        return EdgeSet.of(Edges(sources, targets)).edges
 
 
 def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:

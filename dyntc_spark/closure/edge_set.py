@@ -11,8 +11,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.closure.engine import Edges
+from dyntc_spark.errors import IndexOutsideError
 from dyntc_spark.kernels.reach import without
 
 #: Vertices are numbered below this.
@@ -38,6 +39,14 @@ def distinct(keys: Ids) -> Ids:
     """Give each key once, ascending."""
     ascending = np.sort(keys)
     return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
+
+
+def checked(edges: Edges, vertices: int) -> Edges:
+    """Give the edges back; refuse those with an end that is no vertex."""
+    if not 0 <= vertices <= MOST_VERTICES:
+        raise IndexOutsideError(f"from 0 to {MOST_VERTICES} vertices", f"{vertices}", "Cut the graph into parts.")
+    axis = Axis(vertices, 1)
+    return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))
 
 
 class EdgeSet:

@@ -48,10 +48,6 @@ class Outer(Operation[None]):
         """The same without the vectors."""
         return replace(self, left=self.left.hollow(), right=self.right.hollow())
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
-        """Do the work in one cell."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class Exchange(Outer):

@@ -39,7 +39,7 @@ from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure.certificate import Successors, certify_matrix
-from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.path_numbers import PathCounts, bits_of
 from dyntc_spark.closure.path_sweep import CountPaths, path_totals
@@ -139,7 +139,7 @@ class PathCounting(Engine):
         """
         if isinstance(edges, DataFrame):
             edges = _collected(edges)
-        graph = Topology(self._checked(edges, vertices), vertices)
+        graph = Topology(EdgeSet.of(checked(edges, vertices)).edges, vertices)
         totals = np.ones(vertices)
         path_totals(graph.adjacency, np.argsort(graph.rank), totals)
         self._matrix, self._bits = self._counted(graph, totals)
@@ -154,7 +154,7 @@ class PathCounting(Engine):
             If the graph would not be acyclic afterwards; nothing has changed then.
         """
         graph = self._graph
-        inserted, deleted = (self._checked(edges, self.vertices) for edges in (inserted, deleted))
+        inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
         inserted = _where(inserted, ~graph.adjacency.has(inserted))
         deleted = _where(deleted, graph.adjacency.has(deleted))
         if not len(inserted) and not len(deleted):
@@ -359,13 +359,6 @@ class PathCounting(Engine):
 
     def _vertices(self, ids: npt.ArrayLike) -> Ids:
         return Axis(self.vertices, 1).ids(ids, "vertex")
-
-    @staticmethod
-    def _checked(edges: Edges, vertices: int) -> Edges:
-        """Refuse edges between vertices that do not exist; name each edge once."""
-        axis = Axis(vertices, 1)
-        sources, targets = axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex")
-        return EdgeSet.of(Edges(sources, targets)).edges
 
 
 def _collected(edges: DataFrame) -> Edges:

@@ -30,11 +30,11 @@ from dyntc_spark.closure import stripe_frames
 from dyntc_spark.closure.components import Components, closed_within
 from dyntc_spark.closure.condensed import State
 from dyntc_spark.closure.costs import Costs, Load
-from dyntc_spark.closure.edge_set import MOST_VERTICES, EdgeSet
+from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.joined import Joined
-from dyntc_spark.errors import IndexOutsideError, OptionError, ShapeMismatchError
+from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels import pool, reach
 from dyntc_spark.kernels.refresh import EDGES
 
@@ -169,11 +169,11 @@ class Recompute(Engine):
 
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: linear in edges and pairs."""
-        checked = _checked(edges, vertices)
-        if self._spark and len(checked) > self._driver_edges:
-            self._join(self._spark, checked, vertices)
+        known = checked(edges, vertices)
+        if self._spark and len(known) > self._driver_edges:
+            self._join(self._spark, known, vertices)
         else:
-            self._replace(EdgeSet.of(checked), vertices)
+            self._replace(EdgeSet.of(known), vertices)
 
     def init_frame(self, edges: DataFrame, vertices: int) -> None:
         """Start again with edges on Spark, ``source`` and ``target``: by joins when the driver cannot take them."""
@@ -189,7 +189,7 @@ class Recompute(Engine):
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as ``init``, whatever the batch."""
         n = self.vertices
-        new, gone = _checked(inserted, n), _checked(deleted, n)
+        new, gone = checked(inserted, n), checked(deleted, n)
         if isinstance(self._closed, Joined):
             self._closed = self._closed.replaced(new, gone)
             self._builds += 1
@@ -198,7 +198,7 @@ class Recompute(Engine):
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        component, pairs = self._closed.component, _checked(Edges.of(sources, targets), self.vertices)
+        component, pairs = self._closed.component, checked(Edges.of(sources, targets), self.vertices)
         return self._closed.holds(component[pairs.sources], component[pairs.targets])
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
@@ -313,7 +313,7 @@ class Recompute(Engine):
                 f"at least {self.vertices} vertices", f"{vertices}", "Use init to start again with fewer."
             )
         if vertices > self.vertices:
-            _checked(Edges.of(), vertices)
+            checked(Edges.of(), vertices)
             if isinstance(self._closed, FarState):
                 self._closed.tidy()
                 self._closed.grow(vertices)
@@ -377,11 +377,3 @@ class Recompute(Engine):
 def _spread(near: reach.Ids, offsets: Ids, far: reach.Ids) -> Edges:
     """Give each of ``near`` with its part of ``far``."""
     return Edges(np.repeat(near.astype(np.int64), np.diff(offsets)), far.astype(np.int64))
-
-
-def _checked(edges: Edges, vertices: int) -> Edges:
-    """Give the edges back; refuse those with an end that is no vertex."""
-    if not 0 <= vertices <= MOST_VERTICES:
-        raise IndexOutsideError(f"from 0 to {MOST_VERTICES} vertices", f"{vertices}", "Cut the graph into parts.")
-    axis = Axis(vertices, 1)
-    return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))

@@ -38,11 +38,11 @@ from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure import stripe_frames
 from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, State
 from dyntc_spark.closure.costs import Costs, Load
-from dyntc_spark.closure.edge_set import MOST_VERTICES, EdgeSet, distinct, keys_of
+from dyntc_spark.closure.edge_set import EdgeSet, checked, distinct, keys_of
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.errors import IndexOutsideError, OptionError, ShapeMismatchError
+from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels import refresh_answers
 from dyntc_spark.kernels.refresh import EDGES
 from dyntc_spark.kernels.refresh_answers import Former
@@ -99,13 +99,13 @@ class Refresh(Engine):
 
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: linear in edges and pairs."""
-        self._rebuild(EdgeSet.of(_checked(edges, vertices)), vertices, time.perf_counter())
+        self._rebuild(EdgeSet.of(checked(edges, vertices)), vertices, time.perf_counter())
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as there is at the vertices and in the rows that are affected."""
         started = time.perf_counter()
         state, n = self._state, self.vertices
-        new, gone = _checked(inserted, n), _checked(deleted, n)
+        new, gone = checked(inserted, n), checked(deleted, n)
         self._tidy()
         state.rest()
         former = state.apply(distinct(keys_of(new)), distinct(keys_of(gone)), int(self._share * n))
@@ -120,7 +120,7 @@ class Refresh(Engine):
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        component, pairs = self._state.graph.component, _checked(Edges.of(sources, targets), self.vertices)
+        component, pairs = self._state.graph.component, checked(Edges.of(sources, targets), self.vertices)
         return self._state.holds(component[pairs.sources], component[pairs.targets])
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
@@ -247,7 +247,7 @@ class Refresh(Engine):
             raise ShapeMismatchError(
                 f"at least {self.vertices} vertices", f"{vertices}", "Use init to start again with fewer."
             )
-        _checked(Edges.of(), vertices)
+        checked(Edges.of(), vertices)
         if vertices > self.vertices:
             self._tidy()
             self._state.grow(vertices)
@@ -299,11 +299,3 @@ class Refresh(Engine):
 def _spread(near: npt.NDArray[np.int32], offsets: Ids, far: npt.NDArray[np.int32]) -> Edges:
     """Give each of ``near`` with its part of ``far``."""
     return Edges(np.repeat(near.astype(np.int64), np.diff(offsets)), far.astype(np.int64))
-
-
-def _checked(edges: Edges, vertices: int) -> Edges:
-    """Give the edges back; refuse those with an end that is no vertex."""
-    if not 0 <= vertices <= MOST_VERTICES:
-        raise IndexOutsideError(f"from 0 to {MOST_VERTICES} vertices", f"{vertices}", "Cut the graph into parts.")
-    axis = Axis(vertices, 1)
-    return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))

@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.closure.choose import ENGINES
-from dyntc_spark.errors import InputError, OptionError, SetupError
+from dyntc_spark.errors import InputError, SetupError
 from dyntc_spark.graph import progress as bars
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.layout import Condensation, density, layered
@@ -135,10 +135,7 @@ def test_moving_the_state_changes_no_answer(engine, spark):
     acyclic = [("a", "b"), ("b", "c"), ("a", "d"), ("d", "c"), ("x", "y")]
     c = DynamicClosure.from_edges(acyclic, spark=spark, engine=engine, backend="local")
     before = sorted(map(tuple, c.pairs().collect()))
-    try:
-        c.on_spark()
-    except OptionError as error:
-        pytest.skip(str(error))
+    c.on_spark()
     assert c.stats()["backend"] == "spark"
     assert "on Spark" in repr(c)
     assert sorted(map(tuple, c.pairs().collect())) == before
@@ -155,11 +152,7 @@ def test_moving_the_state_changes_no_answer(engine, spark):
 @pytest.mark.parametrize("backend", ["local", "spark"])
 @pytest.mark.parametrize("engine", ON_SPARK)
 def test_blocks_are_the_matrices_as_they_are_stored(engine, backend, spark):
-    try:
-        c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine=engine, backend=backend)
-        found = c.blocks()
-    except OptionError as error:
-        pytest.skip(str(error))
+    found = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine=engine, backend=backend).blocks()
     assert found.columns == ["matrix", "bi", "bj", "codec", "nnz", "bytes", "payload"]
     rows = found.collect()
     assert rows
@@ -169,10 +162,7 @@ def test_blocks_are_the_matrices_as_they_are_stored(engine, backend, spark):
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 def test_verify(engine):
     c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], engine=engine, backend="local")
-    try:
-        found = c.verify()
-    except OptionError as error:
-        pytest.skip(str(error))
+    found = c.verify()
     assert found
     assert (found.missing, found.repaired) == ([], False)
     assert found.rows >= 1
