@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dyntc_spark.blocks.rings import Modular
-from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.algebraic_build import Parts, WeightedGraph
 from dyntc_spark.closure.algebraic_solve import LargeSystem, solved
+from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.errors import SingularMatrixError
 from dyntc_spark.kernels import sparse
@@ -37,7 +37,7 @@ def inverse(matrix, p):
 
 
 def random_edges(rng, n, degree):
-    return Algebraic._checked(Edges.of(*rng.integers(n, size=(2, int(n * degree)))), n)
+    return EdgeSet.of(Edges.of(*rng.integers(n, size=(2, int(n * degree))))).edges
 
 
 def wanted_rows(edges, n, key):
@@ -85,7 +85,7 @@ def test_many_terms_at_one_vertex():
     n = 2002
     middle = np.arange(1, n - 1)
     edges = Edges.of(np.append(np.zeros_like(middle), middle), np.append(middle, np.full_like(middle, n - 1)))
-    edges = Algebraic._checked(edges, n)
+    edges = EdgeSet.of(edges).edges
     graph = WeightedGraph.of(Parts.of(edges, n), 5, PRIMES)
     weights = edge_weights(edges.sources, edges.targets, np.zeros(len(edges), np.uint64), 5, PRIMES).astype(object)
     one, two = weights[:, : len(middle)], weights[:, len(middle) :]
@@ -102,10 +102,10 @@ def test_many_terms_at_one_vertex():
 def test_large_components_are_cut_where_few_edges_close_them():
     n = 300
     chain = Edges.of(range(n), [*range(1, n), 0])
-    parts = Parts.of(Algebraic._checked(chain, n), n)
+    parts = Parts.of(EdgeSet.of(chain).edges, n)
     assert (len(parts.late), parts.largest, len(np.unique(parts.component))) == (1, n, n)
     rng = np.random.default_rng(1)
-    two = Algebraic._checked(Edges.of(*rng.integers(n, size=(2, 6 * n))), n)
+    two = EdgeSet.of(Edges.of(*rng.integers(n, size=(2, 6 * n)))).edges
     parts = Parts.of(two, n)
     assert parts.largest > n // 2
     assert len(parts.swept) + len(parts.late) == len(two)
