@@ -48,7 +48,6 @@ from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.kleene import Flags, KleeneClosure
 from dyntc_spark.closure.logarithmic_operations import Exchange, Halfway, Passed, Raise
-from dyntc_spark.closure.progress import Progress
 from dyntc_spark.closure.transfer import built_here, transferred
 from dyntc_spark.dynamic.bundle import run_together
 from dyntc_spark.dynamic.losses import Entries, Factor, Loss, Question, Times3, TooManyLinesError
@@ -56,6 +55,7 @@ from dyntc_spark.dynamic.polynomial_entries import STAMP, Flip, Places
 from dyntc_spark.dynamic.polynomial_operations import Line, count_dtype
 from dyntc_spark.dynamic.witness_operations import Decrease
 from dyntc_spark.kernels.block import Ints
+from dyntc_spark.progress import progress
 
 LARGEST_STAMP = 2**31 - 1
 LINES = 2**27  # numbers that one step of a Reset* may bring to the driver; beyond that Init* is cheaper
@@ -345,15 +345,15 @@ def _levels_for(room: int) -> int:
 
 def _evaluated(state: State, levels: int, dtype: np.dtype[Any]) -> State:
     """Multiply out all levels: two products and two supersteps a level."""
-    with Progress("logarithmic: Init*", 2 * levels) as bar:
+    with progress("logarithmic: Init*", 2 * levels) as shown:
         for k in range(levels):
             names = {name: name for name in state.kinds}
             rest = state.select({name: name for name in names if name != f"L{k}"})
             state = rest.join(state.multiply(f"V{k}", f"V{k}", f"L{k}", counts=True, keep=False))
             state, _ = state.run(Halfway(f"L{k}", f"R{k}", f"F{k}", f"V{k}", HALF, 1, dtype))
-            bar.step()
+            shown.advance()
             rest = state.select({name: name for name in names if name != f"C{k}"})
             state = rest.join(state.multiply(HALF, HALF, f"C{k}", counts=True, keep=False))
             state, _ = state.run(Passed(f"C{k}", f"V{k + 1}", HALF, dtype))
-            bar.step()
+            shown.advance()
     return state

@@ -15,11 +15,11 @@ from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.munro import Leaves, Munro, Node, kinds
-from dyntc_spark.closure.progress import Progress
 from dyntc_spark.closure.transfer import transferred
 from dyntc_spark.dynamic.polynomial_operations import count_dtype
 from dyntc_spark.dynamic.tile_operations import CopyTile, MergeCounts, PasteTile, ReadTile, Tile
 from dyntc_spark.kernels.leaf_closure import closed
+from dyntc_spark.progress import Progress, progress
 
 #: Factors while a product is made; they exist during Init only.
 FACTORS = ("T1", "T2")
@@ -37,8 +37,8 @@ def build(edges: Edges, grid: Grid, depth: int, backend: Backend, *, here: bool,
     rest = {name: kind for name, kind in working.items() if name != "X0"}
     start = first.join(LocalState(first.backend, rest, {name: {} for name in rest}))
     state: State = start if here else backend.from_local(start)
-    work = _Build(state, grid, depth, Progress("closure: Init*", 6 * (2**depth - 1)))
-    with work.progress:
+    with progress("closure: Init*", 6 * (2**depth - 1)) as shown:
+        work = _Build(state, grid, depth, shown)
         work.node(Node.root(grid.shape[0], depth, grid.down.step))
     finished = work.state.select({name: name for name in wanted})
     return Munro(transferred(finished, backend), EdgeSet.of(edges), work.leaves, grid, depth, budget)
@@ -98,7 +98,7 @@ class _Build:
         out = self.tile(rows, columns)
         self.run(MergeCounts("product", *into, count_dtype(self.grid.shape[0] + 1), plus, out if plus else None))
         self.state = self.state.select(names)
-        self.progress.step()
+        self.progress.advance()
 
     def run(self, *operations: Operation[Any]) -> tuple[Any, ...]:
         """One superstep."""

@@ -22,7 +22,7 @@ from dyntc_spark.graph.counting import path_counts
 from dyntc_spark.graph.history import Difference, Graph
 from dyntc_spark.graph.inputs import Ends, read_ends, read_vertices
 from dyntc_spark.graph.paths import shortest_paths
-from dyntc_spark.graph.progress import progress
+from dyntc_spark.progress import progress
 
 #: A Spark DataFrame, a pandas or Arrow table with the columns that are named, or a list of tuples in their order.
 Table: TypeAlias = Any

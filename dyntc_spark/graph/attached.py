@@ -19,7 +19,6 @@ from dyntc_spark.closure.restored import restore
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
 from dyntc_spark.graph.frames import session_for
 from dyntc_spark.graph.history import Graph, Tally
-from dyntc_spark.graph.progress import progress
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.showing import Shown
 from dyntc_spark.graph.store.commits import SHOWN, Commits
@@ -27,6 +26,7 @@ from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import Loaded, Standing, Store
 from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.progress import progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self

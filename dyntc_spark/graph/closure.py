@@ -25,9 +25,9 @@ from dyntc_spark.graph.frames import session_for
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
 from dyntc_spark.graph.kinds import encoded
-from dyntc_spark.graph.progress import progress
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
+from dyntc_spark.progress import progress
 
 if TYPE_CHECKING:
     import networkx as nx

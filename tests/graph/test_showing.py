@@ -1,11 +1,9 @@
-"""Pictures, notebook display, graphs of other libraries, progress, and moving the state."""
+"""Pictures, notebook display, graphs of other libraries, and moving the state."""
 
 from __future__ import annotations
 
 import builtins
-import io
 import re
-import time
 import xml.etree.ElementTree as ET
 
 import matplotlib as mpl
@@ -16,7 +14,6 @@ from matplotlib import pyplot as plt
 from dyntc_spark import DynamicClosure
 from dyntc_spark.closure.choose import ENGINES
 from dyntc_spark.errors import InputError, SetupError
-from dyntc_spark.graph import progress as bars
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.layout import Condensation, density, layered
 
@@ -110,24 +107,6 @@ def test_networkx_there_and_back(closure):
     with pytest.raises(InputError, match=r"a directed graph of NetworkX; got Graph. Call its to_directed"):
         DynamicClosure.from_networkx(nx.Graph([(1, 2)]))
     assert closure.version == 0
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_on_a_terminal_and_elsewhere(monkeypatch):
-    monkeypatch.setattr(bars, "DELAY", 0.01)
-    terminal, pipe = Terminal(), io.StringIO()
-    for stream in (terminal, pipe):
-        with bars.progress("building", 2, stream) as shown:
-            shown.at("first")
-            time.sleep(0.05)
-            shown.at("second")
-    assert "building ------------------------ 0/2   0 s first" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\r\x1b[K")
-    assert not pipe.getvalue()
 
 
 @pytest.mark.parametrize("engine", ON_SPARK)

@@ -53,18 +53,44 @@ def progress(what: str, total: int, stream: TextIO | None = None) -> Iterator[Pr
     """Show on a terminal how far the work inside ``with`` is, from the second on that it takes longer than that.
 
     The line is redrawn by a thread of its own, so that the time goes on during one long step, and is wiped at the end.
+    Work inside of work has the line for itself until it is done.
     """
     shown, out = Progress(what, total), stream or sys.stderr
     if not out.isatty():
         yield shown
         return
+    began_here = not _lines.shown
+    _lines.shown.append(shown)
+    try:
+        if began_here:
+            with _drawn(_lines.shown, out):
+                yield shown
+        else:
+            yield shown
+    finally:
+        _lines.shown.pop()
+
+
+class _Lines(threading.local):
+    """The work that a thread is at, the innermost last."""
+
+    def __init__(self) -> None:
+        self.shown: list[Progress] = []
+
+
+_lines = _Lines()
+
+
+@contextmanager
+def _drawn(lines: list[Progress], out: TextIO) -> Iterator[None]:
+    """Draw the last of ``lines`` again and again."""
     ended = threading.Event()
 
     def draw() -> None:
         if ended.wait(DELAY):
             return
         while True:
-            out.write(f"\r\x1b[K{shown.line()}")
+            out.write(f"\r\x1b[K{lines[-1].line()}")
             out.flush()
             if ended.wait(TICK):
                 break
@@ -74,7 +100,7 @@ def progress(what: str, total: int, stream: TextIO | None = None) -> Iterator[Pr
     thread = threading.Thread(target=draw, daemon=True)
     thread.start()
     try:
-        yield shown
+        yield
     finally:
         ended.set()
         thread.join()
