@@ -140,16 +140,17 @@ def updates(backend, count, watch):
     assert_same(matrix, Plain(COUNTING, expected[None]))
 
 
-def test_updates_grow_neither_the_plan_nor_what_is_stored(spark):
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_updates_grow_neither_the_plan_nor_what_is_stored(spark, count):
     backend, lengths, before = SparkBackend(spark, partitions=1), {}, stored(spark)
 
     def watch(step, matrix):
-        if step in {5, 199}:
+        if step in {5, count - 1}:
             lengths[step] = plan(matrix.state)
 
-    updates(backend, 200, watch)
-    assert backend.jobs.total == 202  # to build it, each update, to read it
-    assert abs(lengths[199] - lengths[5]) < 200, "numbers get longer, the plan does not"
+    updates(backend, count, watch)
+    assert backend.jobs.total == count + 2  # to build it, each update, to read it
+    assert abs(lengths[count - 1] - lengths[5]) < 200, "numbers get longer, the plan does not"
     for _ in range(100):
         if stored(spark) <= before + 3:
             return

@@ -114,14 +114,15 @@ def test_random_script_on_spark(spark):
     drive(4, SparkBackend(spark), length=6, vertices=7, epsilon=0.5)
 
 
-def test_ten_thousand_operations():
-    """Single edges, 10,000 of them, on a graph that is looked at after every one."""
+@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_thousands_of_operations(count):
+    """Single edges on a graph that is looked at after every one."""
     rng = np.random.default_rng(17)
     n = 12
     engine, twin = PathCounting(seed=2), Twin(n)
     engine.init(Edges.of(), n)
     done = 0
-    while done < 10_000:
+    while done < count:
         x, y = rng.integers(n, size=2).tolist()
         new, dropped = (set(), {(x, y)}) if (x, y) in twin.edges else ({(x, y)}, set())
         after = twin.changed(new, dropped)
