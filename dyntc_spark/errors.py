@@ -82,6 +82,10 @@ class SessionError(DyntcError):
     """A Spark session that is closed, or cannot do what was asked of it."""
 
 
+class LostBlocksError(SessionError):
+    """Blocks that Spark has lost, with an executor that held them."""
+
+
 class SetupError(DyntcError):
     """Something that the machine lacks (Java, a package) or a setting out of range."""
 
@@ -108,6 +112,10 @@ class VertexTypeError(InputError):
 
 class RedundantChangeError(InputError):
     """Under ``strict``, an insertion of what is there or a deletion of what is not."""
+
+
+class ContradictionError(InputError):
+    """Two changes of one edge in one batch, and nothing that says which is the later."""
 
 
 class UnknownVertexError(DyntcError):

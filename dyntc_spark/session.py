@@ -154,6 +154,20 @@ def ensure_open(spark: SparkSession) -> None:
         )
 
 
+def is_from_spark(error: Exception) -> bool:
+    """Tell whether an error is one that Spark has raised, by way of Python or of the JVM.
+
+    Examples
+    --------
+    >>> is_from_spark(ValueError())
+    False
+    """
+    module = type(error).__module__.partition(".")[
+        0
+    ]  # py4j is not there where only Spark Connect's client is installed
+    return isinstance(error, PySparkException) or module in {"py4j", "grpc"}
+
+
 def _read_conf(name: str) -> dict[str, str]:
     """Return the settings in ``conf/<name>.conf``.
 

@@ -1,11 +1,15 @@
-"""Columns: what a superstep asks of Spark itself, as conditions, schemas and functions of columns."""
+"""Columns: what a superstep asks of Spark itself, as conditions, schemas and functions of columns.
+
+Conditions are texts: one call hands a whole one over, while each operator of a ``Column`` is
+a dozen calls to the JVM, which over hundreds of matrices took longer than the job.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
@@ -16,7 +20,7 @@ INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 
 
 def arrow_columns(
-    frame: DataFrame, touched: Column, inputs: tuple[str, ...], update: Callable[..., Any], schema: str
+    frame: DataFrame, touched: str, inputs: tuple[str, ...], update: Callable[..., Any], schema: str
 ) -> DataFrame:
     """Add the column ``new``: what ``update`` makes of the inputs, which reach Python only where ``touched``."""
     make = getattr(F, "arrow_udf", None)
@@ -24,27 +28,58 @@ def arrow_columns(
         kept = tuple(frame.columns)
         types = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
         return frame.mapInArrow(workers.in_batches(update, inputs, kept), f"{types}, new {schema}")
-    arguments = [F.col(name) if name in {"bi", "bj"} else F.when(touched, F.col(name)) for name in inputs]
+    arguments = [F.col(name) if name in {"bi", "bj"} else F.expr(where_true(touched, name)) for name in inputs]
     return frame.withColumn("new", make(update, schema)(*arguments))
 
 
-def within(where: Where, block_columns: int) -> Column:
+def within(where: Where, block_columns: int) -> str:
     """The condition that a cell is among those of ``where``."""
-    condition = F.lit(True)
+    conditions = []
     if where.rows is not None:
-        condition &= _among("bi", where.rows)
+        conditions.append(_among("bi", where.rows))
     if where.columns is not None:
-        condition &= _among("bj", where.columns)
+        conditions.append(_among("bj", where.columns))
     if where.cells is not None:
         numbers = (bi * block_columns + bj for bi, bj in where.cells)
-        condition &= _among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers)
-    return condition
+        conditions.append(_among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers))
+    return all_of(conditions)
 
 
-def _among(expression: str, numbers: Iterable[int]) -> Column:
-    """The condition that an expression is one of ``numbers``, as one text: ``isin`` calls the JVM for each number."""
+def _among(expression: str, numbers: Iterable[int]) -> str:
+    """The condition that an expression is one of ``numbers``."""
     listed = ", ".join(map(str, sorted(numbers)))
-    return F.expr(f"{expression} IN ({listed})") if listed else F.lit(False)
+    return f"{expression} IN ({listed})" if listed else "FALSE"
+
+
+def where_true(condition: str, name: str) -> str:
+    """A column where a condition holds, and null elsewhere."""
+    return f"`{name}`" if condition == "TRUE" else f"CASE WHEN {condition} THEN `{name}` END"
+
+
+def all_of(conditions: Iterable[str]) -> str:
+    """The condition that all of them hold, each named once.
+
+    Examples
+    --------
+    >>> all_of(["bi IN (1)", "TRUE", "bj IN (2, 3)"]), all_of([])
+    ('(bi IN (1)) AND (bj IN (2, 3))', 'TRUE')
+    """
+    needed = [condition for condition in dict.fromkeys(conditions) if condition != "TRUE"]
+    return " AND ".join(f"({condition})" for condition in needed) if len(needed) > 1 else "".join(needed) or "TRUE"
+
+
+def any_of(conditions: Iterable[str]) -> str:
+    """The condition that one of them holds at least.
+
+    Examples
+    --------
+    >>> any_of(["bi IN (1)", "bj IN (2)", "bi IN (1)"]), any_of(["TRUE", "bi IN (1)"]), any_of([])
+    ('(bi IN (1)) OR (bj IN (2))', 'TRUE', 'FALSE')
+    """
+    given = list(dict.fromkeys(conditions))
+    if "TRUE" in given:
+        return "TRUE"
+    return " OR ".join(f"({condition})" for condition in given) if len(given) > 1 else "".join(given) or "FALSE"
 
 
 def cell_schema(*names: str) -> str:

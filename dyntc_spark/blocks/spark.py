@@ -18,27 +18,29 @@ starts one small job a strip but hands each task only its slices.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
-from dyntc_spark.blocks.columns import arrow_columns, cell_schema, checked_columns, within
+from dyntc_spark.blocks.columns import all_of, any_of, arrow_columns, cell_schema, checked_columns, where_true, within
 from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
 from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
-from dyntc_spark.errors import SessionError, ShapeMismatchError
-from dyntc_spark.session import ensure_open, parallelism
+from dyntc_spark.errors import LostBlocksError, SessionError, ShapeMismatchError
+from dyntc_spark.session import ensure_open, is_from_spark, parallelism
 
 JOINED_BYTES = 8 * 2**20
 _LAST = 2**31 - 1  # an inner index beyond all others
+#: What Spark says when a block of a local checkpoint was on an executor that is gone.
+_LOST = re.compile(r"(?i)checkpoint block \w+(?= not found)")
 
 
 class SparkState(State):
@@ -72,15 +74,15 @@ class SparkState(State):
         what = "superstep " + ", ".join(f"{type(item).__name__} {item.name}" for item in operations)
         written = tuple(name for name in self.kinds if any(name in item.writes for item in operations))
         needed = tuple(name for name in self.kinds if any(name in (*i.reads, *i.writes) for i in operations))
-        touched = reduce(Column.__or__, (self._touched(operation) for operation in operations), F.lit(False))
+        touched = any_of(self._touched(operation) for operation in operations)
         shipped, frame, strips = self._with_strips(operations)
         kinds = {name: self.kinds[name] for name in needed}
         if not written:
             payloads = [self._where_read(name, operations) for name in needed]
             # By coordinates first: whether a payload is there is asked, and the payload copied, only in the cells left.
             width = bounds(self.kinds.values())[1]
-            near = reduce(Column.__or__, (within(operation.where, width) for operation in operations))
-            cells = frame.where(near).where(touched).select("bi", "bj", *payloads, *strips)
+            near = any_of(within(operation.where, width) for operation in operations)
+            cells = frame.where(near).where(touched).selectExpr("bi", "bj", *payloads, *strips)
             task = workers.reporting(shipped, kinds)
             answers = self._backend.collect(what, cells.mapInArrow(task, f"reports {workers.REPORT}"))
             return self, workers.read_reports(answers, operations).results()
@@ -89,28 +91,26 @@ class SparkState(State):
         fields = ", ".join(f"{name}: binary" for name in written)
         new = arrow_columns(frame, touched, inputs, update, f"struct<{fields}, reports: {workers.REPORT}>")
         columns = [
-            F.when(touched, F.col("new")[name]).otherwise(F.col(name)).alias(name) if name in written else F.col(name)
+            f"CASE WHEN {touched} THEN new.`{name}` ELSE `{name}` END AS `{name}`" if name in written else f"`{name}`"
             for name in self.kinds
         ]
-        after = new.select("bi", "bj", *columns, F.col("new")["reports"].alias("reports"))
+        after = new.selectExpr("bi", "bj", *columns, "new.reports AS reports")
         kept, answers = self._backend.keep(what, after, {})
         return SparkState(self._backend, self.kinds, (kept,)), workers.read_reports(answers, operations).results()
 
-    def _where_read(self, name: str, operations: tuple[Operation[Any], ...]) -> Column:
+    def _where_read(self, name: str, operations: tuple[Operation[Any], ...]) -> str:
         """A matrix's payload where one of the operations that read it has work to do: elsewhere it stays in the JVM."""
         readers = [operation for operation in operations if name in operation.reads]
         if len(readers) == len(operations):
-            return F.col(name)
-        wanted = reduce(Column.__or__, (self._touched(operation) for operation in readers))
-        return F.when(wanted, F.col(name)).alias(name)
+            return f"`{name}`"
+        return f"{where_true(any_of(map(self._touched, readers)), name)} AS `{name}`"
 
-    def _touched(self, operation: Operation[Any]) -> Column:
+    def _touched(self, operation: Operation[Any]) -> str:
         """The cells in which an operation has work to do, as a condition that Spark evaluates by itself."""
         condition = within(operation.where, bounds(self.kinds.values())[1])
-        if not operation.fills:
-            present = (F.col(name).isNotNull() for name in operation.reads)
-            condition &= reduce(Column.__or__, present)
-        return condition
+        if operation.fills:
+            return condition
+        return all_of((condition, any_of(f"`{name}` IS NOT NULL" for name in operation.reads)))
 
     def _with_strips(
         self, operations: tuple[Operation[Any], ...]
@@ -393,7 +393,16 @@ class SparkBackend(Backend):
         self.spark.addTag(tag)
         try:
             return action()
-        except PySparkException as error:
+        except Exception as error:
+            if not is_from_spark(error):
+                raise
+            lost = _LOST.search(str(error))
+            if lost:
+                raise LostBlocksError(
+                    f"Spark to have the blocks that the job {description!r} reads",
+                    f"a loss of {lost[0]}",
+                    "An executor that held them is gone. Build the state again.",
+                ) from error
             raise SessionError(
                 f"Spark to finish the job {description!r}",
                 f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy.typing as npt
@@ -141,7 +142,7 @@ class State(ABC):
 
     def selected_kinds(self, names: Mapping[str, str]) -> dict[str, Kind]:
         """Give the kinds of a state that holds the matrices ``names`` (old name to new name)."""
-        _check_distinct(names.values())
+        _check_distinct(tuple(names.values()))
         return {check_name(new): self.kinds[old] for old, new in names.items()}
 
 
@@ -167,6 +168,7 @@ class Backend(ABC):
         """Release what the backend keeps outside this process; its states cannot be used afterwards."""
 
 
+@lru_cache(maxsize=4096)
 def check_name(name: str) -> str:
     """Refuse a matrix name that could not be a column's."""
     if not _NAME.match(name):
@@ -176,7 +178,8 @@ def check_name(name: str) -> str:
     return name
 
 
-def _check_distinct(names: Iterable[str]) -> None:
+@lru_cache(maxsize=256)  # an engine selects and joins the same hundreds of names all the time
+def _check_distinct(names: tuple[str, ...]) -> None:
     """Refuse names that a DataFrame could not tell apart: it takes no account of upper and lower case."""
     seen: dict[str, str] = {}
     for name in names:

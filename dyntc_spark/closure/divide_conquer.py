@@ -33,8 +33,9 @@ from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.closure.divide_conquer_halves import ENTRY_BYTES, Halves
 from dyntc_spark.closure.divide_conquer_leaf import Leaf, SubClosure
+from dyntc_spark.closure.edge_set import checked
 from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.kleene import Flags, KleeneClosure, checked
+from dyntc_spark.closure.kleene import Flags, KleeneClosure
 from dyntc_spark.errors import OptionError
 
 
@@ -44,7 +45,8 @@ class DivideConquer(KleeneClosure):
     Parameters
     ----------
     backend
-        Where the polynomials live; by default in this process. X and the leaves are at the driver.
+        Where the polynomials live; by default in this process. X and the leaves are at the driver;
+        on Spark one task closes a leaf that is large.
     depth
         How often the vertices are cut in two. 1 is the fastest; more is there for comparison.
     size
@@ -55,8 +57,8 @@ class DivideConquer(KleeneClosure):
 
     Notes
     -----
-    Jobs on Spark at depth 1: Set* at most 10, Reset* at most 15, a query 1. Kept at depth 1:
-    162 matrices of counts, 8 of sums, 7 of bits and 7 of 32-bit stamps, each of a quarter of n² entries.
+    Jobs on Spark at depth 1: Set* at most 10, Reset* at most 15 (12 and 18 where leaves are large), a query 1.
+    Kept at depth 1: 162 matrices of counts, 8 of sums, 7 of bits, 7 of 32-bit stamps, each of a quarter of n² entries.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class DivideConquer(KleeneClosure):
         if depth < 0:
             raise OptionError("a depth of at least 0", f"{depth}", "1 suits most graphs.")
         self._depth, self._size, self._distributed_init = depth, size, distributed_init
-        self._closure: SubClosure = Leaf(0)
+        self._closure: SubClosure = Leaf(0, self._where)
 
     def _init(self, edges: Edges, room: int) -> None:
         x = np.zeros((room, room), bool)
@@ -99,7 +101,7 @@ class DivideConquer(KleeneClosure):
             closure.init(x, here=None if self._distributed_init is None else not self._distributed_init)
             self._closure = closure
         else:
-            self._closure = Leaf(0)
+            self._closure = Leaf(0, self._where)
             self._closure.init(x)
 
     def _set(self, i: int, row: Ids, column: Ids) -> None:

@@ -73,7 +73,9 @@ class Halves(SubClosure):
         }
 
     def _below(self, size: int, depth: int, block: int | None) -> SubClosure:
-        return type(self)(size, depth, self.backend, block, inner=True) if depth > 0 and size > 1 else Leaf(size)
+        if depth > 0 and size > 1:
+            return type(self)(size, depth, self.backend, block, inner=True)
+        return Leaf(size, self.backend)
 
     # --- Init* -------------------------------------------------------------------------------
 

@@ -136,6 +136,10 @@ class EdgeSet:
         places = np.arange(counts.sum()) + np.repeat(begins - starts, counts)
         return edges_of(self.keys[places])
 
+    def entering(self, target: int) -> Edges:
+        """Give the edges that enter a vertex: a pass over the set."""
+        return edges_of(self.keys[self.keys.astype(np.int32) == target])  # the lower half of a key is the target
+
     def __len__(self) -> int:
         return len(self._base) + len(self._added) - len(self._gone)
 

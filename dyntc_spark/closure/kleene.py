@@ -28,7 +28,7 @@ from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.closure.certificate import Successors, certify
-from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.transfer import held_bytes
 from dyntc_spark.dynamic.polynomial_entries import ones_of
@@ -253,9 +253,7 @@ class KleeneClosure(Engine):
 
     def _column(self, i: int) -> Ids:
         """Column i of X."""
-        edges = self._edges.edges
-        found: Ids = edges.sources[edges.targets == i]
-        return found
+        return self._edges.entering(i).sources
 
 
 def cover(edges: Edges, vertices: int) -> list[int]:
@@ -281,9 +279,3 @@ def cover(edges: Edges, vertices: int) -> list[int]:
 
 def _where(edges: Edges, chosen: Flags) -> Edges:
     return Edges(edges.sources[chosen], edges.targets[chosen])
-
-
-def checked(edges: Edges, vertices: int) -> Edges:
-    """Give the edges back; refuse those with an end that is no vertex."""
-    axis = Axis(vertices, 1)
-    return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))

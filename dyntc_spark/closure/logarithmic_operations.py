@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Operation
 from dyntc_spark.dynamic.polynomial_entries import STAMP
 from dyntc_spark.dynamic.polynomial_kernels import stored, writable
+from dyntc_spark.dynamic.polynomial_operations import Crossed
 from dyntc_spark.dynamic.witness_operations import support
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block, Ints, Words
 
 
 @dataclass(frozen=True)
-class Outer(Operation[None]):
+class Outer(Crossed[None]):
     """An operation on the entries of an outer product ``left ⊗ right`` of two Boolean vectors."""
 
     left: Strip
     right: Strip
-
-    @property
-    def fills(self) -> bool:
-        """An absent block may become one."""
-        return True
-
-    @property
-    def where(self) -> Where:
-        """Where both vectors are not zero."""
-        return Where(rows=self.left.touched, columns=self.right.touched)
-
-    @property
-    def by_row(self) -> Strip:
-        """The column."""
-        return self.left
-
-    @property
-    def by_column(self) -> Strip:
-        """The row."""
-        return self.right
-
-    def hollow(self) -> Outer:
-        """The same without the vectors."""
-        return replace(self, left=self.left.hollow(), right=self.right.hollow())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from dyntc_spark.blocks.grid import Grid, Ids
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING, Ring
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Operation, Result, Where
 from dyntc_spark.dynamic.polynomial_entries import NOWHERE, STAMP
 from dyntc_spark.dynamic.polynomial_kernels import Flags, Slots, Times, retract, reveal, slots, stored, writable
 from dyntc_spark.kernels import codec
@@ -110,8 +110,40 @@ class Line(Counted):
         self.follow(cell, (new > 0) & ~before, 1, inside)
 
 
+class Crossed(Operation[Result]):
+    """What operations share that work where ``left``, along the rows, meets ``right``, along the columns."""
+
+    left: Strip
+    right: Strip
+
+    @property
+    def fills(self) -> bool:
+        """An absent block may become one."""
+        return True
+
+    @property
+    def where(self) -> Where:
+        """Where both are not zero."""
+        return Where(rows=self.left.touched, columns=self.right.touched)
+
+    @property
+    def by_row(self) -> Strip:
+        """The one along the rows."""
+        return self.left
+
+    @property
+    def by_column(self) -> Strip:
+        """The one along the columns."""
+        return self.right
+
+    def hollow(self) -> Operation[Result]:
+        """The same without the strips' lines."""
+        strips: dict[str, Any] = {"left": self.left.hollow(), "right": self.right.hollow()}
+        return replace(self, **strips)
+
+
 @dataclass(frozen=True)
-class Reveal(Counted):
+class Reveal(Crossed[Any], Counted):
     """Count the triples of some middle indices that the property leaves out: a Set at the middle boundary.
 
     ``left`` holds ``LastFlip_1[x,y]`` and ``right`` ``LastFlip_2[y,z]``, one slot for
@@ -125,25 +157,6 @@ class Reveal(Counted):
     rows: Times | None
     middle: Times
     columns: Times | None
-
-    @property
-    def where(self) -> Where:
-        """Where both factors have entries."""
-        return Where(rows=self.left.touched, columns=self.right.touched)
-
-    @property
-    def by_row(self) -> Strip:
-        """The first factor."""
-        return self.left
-
-    @property
-    def by_column(self) -> Strip:
-        """The second factor."""
-        return self.right
-
-    def hollow(self) -> Reveal:
-        """The same without the factors."""
-        return replace(self, left=self.left.hollow(), right=self.right.hollow())
 
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
         """Count what is new in this cell."""

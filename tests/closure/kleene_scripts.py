@@ -97,9 +97,7 @@ def draw(rng, plain, density):
 
 def play(make, seed, sizes, length=25, check=None):
     """Run one random script and compare after each step."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.choice(sizes))
-    density = (1.2 / n, 2.5 / n, 0.4)[seed % 3]
+    rng, n, density = _setting(seed, sizes)
     engine, plain, script = make(), Plain(n), []
     engine.init(Edges.of(), n)
     for _ in range(length):
@@ -109,6 +107,25 @@ def play(make, seed, sizes, length=25, check=None):
         compare(engine, plain, script)
         if check is not None:
             check(engine)
+
+
+def play_shortly(make, seed, sizes, length):
+    """Run one random script from a random graph on, and compare in the middle and at the end: few jobs on Spark."""
+    rng, n, density = _setting(seed, sizes)
+    plain, script = Plain(n), [Step("init", _places(rng.random((n, n)) < density))]
+    plain.run(script[0])
+    while len(script) <= length:
+        step, before = draw(rng, plain, density), plain.x.copy()
+        plain.run(step)
+        if not np.array_equal(before, plain.x):
+            script.append(step)
+    follow(make(), script, n, every=max(2, (length + 1) // 2))
+
+
+def _setting(seed, sizes):
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice(sizes))
+    return rng, n, (1.2 / n, 2.5 / n, 0.4)[seed % 3]
 
 
 def path_script(seed, n, *, cycle=False, delete=True):
