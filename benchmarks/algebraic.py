@@ -4,8 +4,10 @@
 2. the real batch of 660 changes, and its inverse in turn;
 3. a single deletion and a single insertion, of edges drawn at random;
 4. the certificate: of the whole closure, and of what the batch touches;
-5. many rows, few pairs: an edge from the most wanted package to a new one, inserted and deleted;
-6. a dense digraph, one component of all its vertices: the deletion and insertion of an edge.
+5. many rows, few pairs: an edge from the most wanted package to a new one, inserted and deleted; and fifty of them;
+6. a dense digraph, one component of all its vertices: the deletion and insertion of an edge;
+7. a giant component: an edge from a package without dependencies to one that depends on it through most others;
+8. the inverse of a component of thousands of vertices, by block elimination and by elimination at once.
 
 On one copy of the graph, and on ten that fifty random links join; on Spark on one copy.
 """
@@ -23,12 +25,16 @@ import numpy as np
 from benchmarks.harness import Line, report, take_turns
 from benchmarks.refresh import Packages
 from dyntc_spark import session
+from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure.algebraic import Algebraic
+from dyntc_spark.closure.algebraic_eliminate import inverted
 from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
+from dyntc_spark.kernels import modular, sparse
 
 NONE = Edges.of()
 
@@ -56,13 +62,45 @@ def contest(graph: Packages, label: str, repeats: int) -> list[Line]:
         lines.append(_line(f"3. single {kind}, {label}", take_turns(single, 40, warmup=5)))
     lines += _certificates(contestants["algebraic"], graph, label, repeats)
     popular = np.bincount(graph.edges.targets).argmax()
-    alone = np.setdiff1d(np.arange(graph.vertices), np.append(graph.edges.sources, graph.edges.targets))[0]
-    few = {name: _back_and_forth(engine, Edges.of([popular], [alone]), NONE) for name, engine in contestants.items()}
-    return [*lines, _line(f"5. many rows, few pairs, {label}", take_turns(few, 2 * repeats))]
+    alone = np.setdiff1d(np.arange(graph.vertices), np.append(graph.edges.sources, graph.edges.targets))
+    for count in (1, 50):
+        new = Edges.of(np.full(count, popular), alone[:count])
+        few = {name: _back_and_forth(engine, new, NONE) for name, engine in contestants.items()}
+        lines.append(_line(f"5. many rows, {count} pairs each, {label}", take_turns(few, 2 * repeats)))
+    return lines
+
+
+def giant(graph: Packages) -> list[Line]:
+    """Run the seventh: a component of over a thousand is born and broken."""
+    contestants = engines()
+    for engine in contestants.values():
+        engine.init(graph.edges, graph.vertices)
+    everything = contestants["refresh"].descendants(np.arange(graph.vertices))
+    below, above = (np.bincount(side, minlength=graph.vertices) for side in (everything.sources, everything.targets))
+    root = int(below.argmax())
+    reached = contestants["refresh"].descendants([root]).targets
+    leaves = reached[below[reached] == 1]
+    closing = Edges.of([leaves[above[leaves].argmax()]], [root])
+    flip = {name: _back_and_forth(engine, closing, NONE) for name, engine in contestants.items()}
+    return [_line("7. a giant component is born and broken", take_turns(flip, 4, warmup=2))]
+
+
+def inverses(size: int) -> list[Line]:
+    """Run the last: modulo one prime of 23 bits."""
+    rng, ring = np.random.default_rng(6), Modular((8388593,))
+    square = np.eye(size, dtype=np.int64)
+    square[rng.integers(size, size=4 * size), rng.integers(size, size=4 * size)] = rng.integers(1, 8388593, 4 * size)
+    rows, columns = np.nonzero(square)
+    sparse_square = sparse.from_coordinates(rows, columns, square[None, rows, columns], square.shape, ring.modulus)
+    ways = {
+        "algebraic": partial(inverted, sparse_square, ring, LocalBackend()),
+        "at once": partial(modular.inverse, square, 8388593),
+    }
+    return [_line(f"8. the inverse of a component of {size}", take_turns(ways, 2))]
 
 
 def dense(vertices: int, degree: int, repeats: int) -> list[Line]:
-    """Run the last one: an edge whose deletion changes no pair but affects every row."""
+    """Run the sixth: an edge whose deletion changes no pair but affects every row."""
     rng = np.random.default_rng(5)
     pairs = np.unique(rng.integers(vertices, size=(vertices * degree, 2)), axis=0)
     edges, edge = Edges.of(*pairs.T), Edges.of(*pairs[:1].T)
@@ -136,6 +174,8 @@ def run(*, quick: bool = False) -> bool:
     packages = Packages.load()
     lines = contest(packages, "1 copy", 3 if quick else 7)
     lines += dense(1000 if quick else 2500, 8, 3)
+    lines += giant(packages)
+    lines += inverses(1500 if quick else 3000)
     if not quick:
         lines += contest(packages.copies(10), "10 copies", 2)
         lines += on_spark(packages, 3)

@@ -1,9 +1,10 @@
 """``recompute`` and ``refresh`` in process and on Spark, on real dependencies and their real changes, and at scale.
 
-Parts, each of some minutes (``--parts``; by default all but ``hundred``):
+Parts, each of some minutes (``--parts``; by default all, one after the other in one run of about ten minutes):
 
 - ``engines``: one copy of Debian's graph, and ten that fifty random links join: Init, the real batch of 660, a
   single deletion and insertion, 100,000 queries, memory, jobs;
+- ``algebraic``: the same operations on one copy by the engine ``algebraic``, each answer certified;
 - ``joins``: Init and batch on one copy against semi-naive joins in PySpark, and Spark's recursive query;
 - ``libraries``: the same against DuckDB's recursive query and igraph;
 - ``pathway``: the same and single changes against Pathway's ``iterate``, which is incremental, too;
@@ -15,6 +16,7 @@ A contestant's answer is compared before its time counts; a failure is reported 
 from __future__ import annotations
 
 import argparse
+import gc
 import resource
 import statistics
 import time
@@ -29,12 +31,12 @@ from benchmarks.harness import Line, report
 from benchmarks.refresh import Packages
 from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 
-PARTS = ("engines", "joins", "libraries", "pathway")
-EXTRA_PARTS = ("hundred",)
+PARTS = ("engines", "algebraic", "joins", "libraries", "pathway", "hundred")
 QUERIES = 100_000
 NONE = Edges.of()
 PATHWAY_SECONDS = 270
@@ -132,6 +134,34 @@ def engines(spark: SparkSession, graph: Packages, label: str, *, repeats: int, c
     if contest:
         ours, theirs = (statistics.median(batches[f"{name} on Spark"][1:]) for name in ("refresh", "recompute"))
         lines.append(at_least(f"{label}: batch on Spark, recompute / refresh", theirs / ours, 3))
+    return lines
+
+
+def algebraic(spark: SparkSession, graph: Packages, *, repeats: int) -> list[Line]:
+    """Time the engine that inverts a matrix, on both backends; its answers are compared with those of ``refresh``."""
+    backend, lines = SparkBackend(spark), []
+    exact = Contestant("refresh", Refresh(), graph)
+    exact.init(1)
+    pairs = np.random.default_rng(5).integers(graph.vertices, size=(2, QUERIES))
+    for place, engine in (("in process", Algebraic(seed=1)), ("on Spark", Algebraic(backend, seed=1))):
+        each, far = Contestant("algebraic", engine, graph), place == "on Spark"
+        name = f"1 copy, algebraic {place}"
+        each.init(1)
+        lines.append(line(f"{name}: Init", each.init(1 if far else repeats)))
+        each.batch(1)
+        with backend.jobs.watch() as jobs:
+            lines.append(line(f"{name}: batch of 660", each.batch(2 if far else repeats)))
+        if far:
+            lines.append(at_most(f"{name}: jobs a batch", len(jobs) / 4, 3, "jobs"))
+        each.singles(2)
+        for what, seen in zip(("deletion", "insertion"), each.singles(10 if far else 50), strict=True):
+            lines.append(line(f"{name}: single {what}", seen))
+        each.queries(1)
+        lines.append(line(f"{name}: {QUERIES} queries", each.queries(3)))
+        stats = engine.stats()
+        lines.append(Line(f"{name}: memory", stats["bytes"] / stats["pairs"], "bytes/pair"))
+        if (engine.query(*pairs) != exact.engine.query(*pairs)).any():
+            raise SystemExit(f"algebraic ({place}) disagrees with refresh")
     return lines
 
 
@@ -270,13 +300,16 @@ def hundred(spark: SparkSession, graph: Packages, label: str) -> list[Line]:
 def run(*, quick: bool = False, parts: tuple[str, ...] = PARTS, copies: int = 10, most: int = 100) -> bool:
     """Run the parts and say whether the bounds are kept; ``quick`` takes a tenth of the packages, without bounds."""
     packages = Packages.load(part=6_000 if quick else None)
-    spark = session.local(2, config={"spark.ui.showConsoleProgress": "false"})
     lines: list[Line] = []
     for part in parts:
+        spark = session.local(2, config={"spark.ui.showConsoleProgress": "false"})
+        started = time.perf_counter()
         if part == "engines":
             few = 2 if quick else copies
             lines += engines(spark, packages, "1 copy", repeats=3 if quick else 10, contest=False)
             lines += engines(spark, packages.copies(few), f"{few} copies", repeats=3, contest=not quick)
+        elif part == "algebraic":
+            lines += algebraic(spark, packages, repeats=3 if quick else 7)
         elif part == "joins":
             lines += against_joins(spark, packages)
         elif part == "libraries":
@@ -284,7 +317,10 @@ def run(*, quick: bool = False, parts: tuple[str, ...] = PARTS, copies: int = 10
         elif part == "pathway":
             lines += against_pathway(packages, 5 if quick else 10, PATHWAY_SECONDS)
         elif part == "hundred":
-            lines += hundred(spark, packages.copies(most), f"{most} copies")
+            lines += hundred(spark, packages.copies(2 if quick else most), f"{2 if quick else most} copies")
+        lines.append(Line(f"the part {part!r}", time.perf_counter() - started, "s"))
+        spark.stop()
+        gc.collect()
     if quick:
         for each in lines:
             each.bound, each.kept = "", None
@@ -294,7 +330,7 @@ def run(*, quick: bool = False, parts: tuple[str, ...] = PARTS, copies: int = 10
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=[*PARTS, *EXTRA_PARTS])
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     parser.add_argument("--copies", type=int, default=10)
     parser.add_argument("--most", type=int, default=100)
     chosen = parser.parse_args()

@@ -9,7 +9,9 @@ entry other than 0 is a certain "yes", and a "no" is wrong with probability at m
 A batch of any mixture and shape is one update of small rank (``algebraic_update``): one job reads the
 columns of the changed sources and the rows of the changed targets, the driver solves a small
 system and appends to the buffers. A deletion costs what an insertion costs, and all costs follow
-the ancestors and descendants of what has changed, not ``n²``. When the small system is singular,
+the ancestors and descendants of what has changed, not ``n²``. A batch whose system is beyond what is
+solved at once is split into several updates, or ``M`` is built again, whichever is likely to be
+faster. When the small system is singular,
 which one weight in ``p`` can cause, the edges of the changed sources get fresh weights; when it still
 is, all edges do, and ``M`` is built again.
 
@@ -34,18 +36,18 @@ from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.closure.algebraic_build import Parts, WeightedGraph, filled
+from dyntc_spark.closure.algebraic_build import Parts, fill
 from dyntc_spark.closure.algebraic_graph import Graph
-from dyntc_spark.closure.algebraic_solve import LargeSystem
-from dyntc_spark.closure.algebraic_touched import Touched, pairs
-from dyntc_spark.closure.algebraic_update import Factors, Lines, factors, with_identity
+from dyntc_spark.closure.algebraic_solve import REACH, SECONDS_A_PRODUCT, LargeSystem
+from dyntc_spark.closure.algebraic_touched import Touched, ancestors, compared, pairs
+from dyntc_spark.closure.algebraic_update import Factors, Lines, factors, gathered
 from dyntc_spark.closure.certificate import certify_matrix
 from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.lazy_blocks import lazy_blocks
 from dyntc_spark.dynamic.lazy_frame import reached_frame
-from dyntc_spark.dynamic.lazy_matrix import BUDGET, LazyMatrix
+from dyntc_spark.dynamic.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
 from dyntc_spark.kernels.block import Ints
@@ -56,7 +58,9 @@ DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense bloc
 REPAIRS = 2.0**-10  #: with ``verify``, about this chance that a build has to be repaired is worth one prime less
 ATTEMPTS = 64  #: builds with fresh weights before the primes are given up
 OVERHEAD = 1e-3  #: seconds of a batch that changes next to nothing
+A_LINE, A_PAIR = 60, 4  #: what an affected line and a pair in its reach cost, in entries read and certified
 REDRAWS = 2  #: fresh weights for the touched rows before all edges get some
+COUNTED = ("batches", "builds", "repairs", "redraws", "singular", "splits", "rebuilt_batches", "certified_rows")
 
 
 class Algebraic(Engine):
@@ -119,10 +123,11 @@ class Algebraic(Engine):
         self._graph = Graph(Edges.of(), 0)
         self._matrix: LazyMatrix | None = None
         self._touched: Touched | None = None
-        self._build_seconds = 0.0
+        self._build_seconds, self._bits = 0.0, SPARSE_BITS
         self._lengths = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._bytes = 0
-        self._counts = dict.fromkeys(("batches", "builds", "repairs", "redraws", "singular", "certified_rows"), 0)
+        self._differences: tuple[Edges, Edges] | None = None  # of a batch that had to build
+        self._counts = dict.fromkeys(COUNTED, 0)
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
 
@@ -140,42 +145,53 @@ class Algebraic(Engine):
         if not len(inserted) and not len(deleted):
             self._touched = Touched.nothing(self.matrix)
             return
+        before, saved = self.matrix, dict(self.__dict__)
         graph.apply(inserted, deleted)
         try:
-            if not self._update(inserted, deleted):
+            rows = self._update(inserted, deleted)
+            if rows is not None:
                 self._build(graph.edges, self.vertices)
+                self._differences = compared(before, self.matrix, rows)
         except BaseException:
+            self.__dict__.update(saved)
             graph.apply(deleted, inserted)
             raise
 
     def grow(self, vertices: int) -> None:
-        """Let the graph have this many vertices: no work until the room that the last build left is used up."""
+        """Let the graph have this many vertices: no work; where there is no room left, stripes are appended.
+
+        Without ``verify`` a much larger graph may need more primes, and then it is built again.
+        """
         if vertices < self.vertices:
             raise ShapeMismatchError(
                 f"at least {self.vertices} vertices", f"{vertices}", "Use init to start again with fewer."
             )
-        if self._matrix is None or vertices > self._matrix.shape[0]:
-            self._build(self.edges, vertices)
-        else:
-            new = np.zeros(vertices - self.vertices, np.int64)
-            self._lengths = np.append(self._lengths[0], new), np.append(self._lengths[1], new)
-            self._graph.grow(vertices)
+        if vertices > self.matrix.shape[0]:
+            room = _room(vertices)
+            if not self._verify and self._given is None and len(self.primes) < self._needed(room, self._bits):
+                self._build(self.edges, vertices)
+                return
+            self.matrix.grow((room, room))
+        new = np.zeros(vertices - self.vertices, np.int64)
+        self._lengths = np.append(self._lengths[0], new), np.append(self._lengths[1], new)
+        self._graph.grow(vertices)
 
-    def _update(self, inserted: Edges, deleted: Edges) -> bool:
-        """Change M by one update, the graph has changed already; False where M has to be built again."""
+    def _update(self, inserted: Edges, deleted: Edges) -> Ids | None:
+        """Change M by one update, the graph has changed already; if M has to be built again, give rows to compare."""
         graph, primes, salts = self._graph, self.primes, self._graph.salts
         edges, weights = graph.change(inserted, deleted, primes)
         for redraw in range(REDRAWS + 1):
-            lines = _gathered(self.matrix, edges)
+            lines = gathered(self.matrix, edges)
             try:
                 update = self._factors(edges, weights, lines)
                 break
             except LargeSystem:
-                return False
+                self._counts["rebuilt_batches"] += 1
+                return ancestors(lines)
             except SingularMatrixError:
                 self._counts["singular"] += 1
                 if redraw == REDRAWS:
-                    return False
+                    return ancestors(lines)
             salts = salts.copy()
             salts[lines.sources] = self._random.integers(1, 2**63, size=len(lines.sources))
             edges, weights = graph.redrawn(inserted, deleted, salts, primes)
@@ -183,28 +199,38 @@ class Algebraic(Engine):
         touched = Touched.of(lines, update, self._lengths)
         if self._verify and not self._counted(touched.certified(self.matrix, graph)).holds:
             self._counts["repairs"] += 1
-            return False
+            return touched.rows
         self.matrix.update(*update)
-        graph.salts, self._touched = salts, touched
-        return True
+        graph.salts, self._touched, self._differences = salts, touched, None
+        return None
 
     def _factors(self, edges: Edges, weights: Ints, lines: Lines) -> Factors:
-        """Solve, unless building again is likely to be faster."""
-        residues = weights % np.array(self.primes, np.int64)[:, None]
-        return factors(edges, residues, lines, self.matrix.ring, max(1.0, 2 * self._build_seconds))
+        """Solve at once, or in parts where the system is too large, unless building again is likely to be faster."""
+        residues, ring = weights % np.array(self.primes, np.int64)[:, None], self.matrix.ring
+        try:
+            return factors(edges, residues, lines, ring, REACH)
+        except LargeSystem as large:
+            parts = -(-large.lines // REACH)
+            # Each part solves, and brings the lines of the later ones up to date.
+            products = (lines.columns.nnz + lines.rows.nnz) / 2 * large.lines
+            if large.seconds / parts + SECONDS_A_PRODUCT * ring.planes * products > self._build_seconds:
+                raise
+            self._counts["splits"] += 1
+            return factors(edges, residues, lines, ring, parts=parts)
 
     def _build(self, edges: Edges, vertices: int, *, certified: bool = False) -> None:
         """Invert ``I - A∘R`` with fresh weights until that succeeds and is certified."""
         started = time.perf_counter()
         graph, parts = Graph(edges, vertices), Parts.of(edges, vertices)
-        room = vertices + vertices // 16 + 64
-        primes = self._enough_primes(room, parts.largest)
+        room = _room(vertices)
+        self._bits = DENSE_BITS if parts.largest >= DENSE_COMPONENT else SPARSE_BITS
+        primes = self._given or random_primes(self._needed(room, self._bits), self._bits, self._random)
         for _ in range(ATTEMPTS):
             graph.key = int(self._random.integers(2**63))
             matrix = LazyMatrix((room, room), Modular(primes), backend=self._where, **self._options)
             self._counts["builds"] += 1
             try:
-                lengths = _fill(matrix, graph, parts)
+                found = fill(matrix, graph, parts)
             except SingularMatrixError:
                 self._counts["singular"] += 1
                 continue
@@ -213,7 +239,8 @@ class Algebraic(Engine):
                 self._counts["repairs"] += 1
                 primes = (*primes, *random_primes(1, SPARSE_BITS, self._random))
                 continue
-            self._matrix, self._graph, self._lengths, self._touched = matrix, graph, lengths, None
+            self._matrix, self._graph, self._lengths = matrix, graph, found
+            self._touched = self._differences = None
             self._bytes = sum(matrix.state.stored_bytes(name) for name in (BY_ROW, BY_COLUMN))
             self._build_seconds = time.perf_counter() - started
             return
@@ -221,12 +248,10 @@ class Algebraic(Engine):
             f"a matrix that is invertible modulo {primes}", f"none in {ATTEMPTS} draws of weights", "Use larger primes."
         )
 
-    def _enough_primes(self, vertices: int, largest: int) -> tuple[int, ...]:
-        if self._given is not None:
-            return self._given
-        bits = DENSE_BITS if largest >= DENSE_COMPONENT else SPARSE_BITS
+    def _needed(self, vertices: int, bits: int) -> int:
+        """Primes that are enough for a graph."""
         chance, degree = (REPAIRS, 1) if self._verify else (self._error_probability, vertices)
-        return random_primes(primes_needed(vertices**2, chance, bits, degree), bits, self._random)
+        return primes_needed(vertices**2, chance, bits, degree)
 
     # --- certificate -------------------------------------------------------------------------
 
@@ -242,9 +267,11 @@ class Algebraic(Engine):
     def changes(self) -> tuple[Edges, Edges] | None:
         """The pairs that the last batch made reachable, and those that it made unreachable, sorted: one job.
 
-        None after a build: it leaves nothing to compare with.
+        A batch that had to build the matrix again has compared the rows that it can have changed. None when there is
+        no last batch: after ``init``, and after a ``verify`` that has repaired something, for then pairs that
+        were missing have come back that no batch has changed.
         """
-        return self._touched.differences(self.matrix) if self._touched else None
+        return self._touched.differences(self.matrix) if self._touched else self._differences
 
     def _counted(self, found: Certificate) -> Certificate:
         self._counts["certified_rows"] += found.rows
@@ -306,11 +333,11 @@ class Algebraic(Engine):
         """Read, solve and append, certify whichever are fewer of the touched rows and columns, and fold once.
 
         The ancestors ``R`` of the changed sources are what ``load`` calls affected; the descendants ``Z`` of the
-        changed targets are taken to be a row for each change.
+        changed targets, where they were never counted, are taken to be a row for each change.
         """
-        above, below = load.affected, min(load.changes * load.row, load.vertices)
+        above, below = load.affected, load.below or min(load.changes * load.row, load.vertices)
         certified = min(above * max(load.row, below), below * max(load.row, above))
-        entries = above + below + certified + above * below
+        entries = A_LINE * (above + below) + certified + A_PAIR * above * below
         return OVERHEAD + costs.entry * entries + (2 * costs.job if load.on_spark else 0.0)
 
     @property
@@ -336,9 +363,12 @@ class Algebraic(Engine):
 
         ``repairs`` counts the builds that a failed certificate caused, ``singular`` the systems without a
         solution, ``redraws`` the updates with fresh weights after one; ``affected`` are the vertices that reach a
-        source of the last batch, ``touched`` the lines that were certified after it. ``pairs`` and ``bytes`` are
-        those of the last build, but for the buffers.
+        source of the last batch, ``touched`` the lines that were certified after it. ``splits`` counts the batches
+        that were too large to be solved at once and became several updates, ``rebuilt_batches`` those for which a
+        build was likely to be faster. As many rows as are ``affected`` may have ``changed``; ``below`` are the
+        vertices that a changed edge leads to. ``pairs`` and ``bytes`` are those of the last build.
         """
+        affected = len(self._touched.rows) if self._touched else self.vertices
         return {
             "vertices": self.vertices,
             "edges": len(self._graph),
@@ -347,7 +377,9 @@ class Algebraic(Engine):
             **self._counts,
             "pairs": int(self._lengths[0].sum()),
             "bytes": self._bytes,
-            "affected": self._touched.ancestors if self._touched else self.vertices,
+            "affected": affected,
+            "changed": affected,
+            "below": len(self._touched.columns) if self._touched else 0,
             "touched": len(self._touched.lines) if self._touched else self.vertices,
             "seconds_of_last_build": self._build_seconds,
             **self.matrix.stats(),
@@ -361,21 +393,6 @@ def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
     return Edges(edges.sources[kept], edges.targets[kept])
 
 
-def _gathered(matrix: LazyMatrix, edges: Edges) -> Lines:
-    """Read the columns of the sources and the rows of the targets of M: one job."""
-    sources, targets = np.unique(edges.sources), np.unique(edges.targets)
-    rows, columns = matrix.gather(rows=targets, columns=sources)
-    ring = matrix.ring
-    return Lines(sources, with_identity(columns, sources, ring), targets, with_identity(rows, targets, ring))
-
-
-def _fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Ids, Ids]:
-    """Sweep, and put in the edges that were left out; give the lengths of rows and columns as swept."""
-    primes = matrix.ring.modulus or ()
-    swept = WeightedGraph.of(parts, graph.key, primes)
-    swept.require_inverses()
-    lengths = filled(matrix, swept)
-    if len(parts.late):
-        weights = graph.weights(parts.late, graph.salts, primes)
-        matrix.update(*factors(parts.late, weights, _gathered(matrix, parts.late), matrix.ring))
-    return lengths
+def _room(vertices: int) -> int:
+    """Rows of the matrix: whole stripes, and some to spare."""
+    return -(-(vertices + vertices // 16 + 64) // HEIGHT) * HEIGHT

@@ -10,8 +10,14 @@ are small, rows are merged from one another (``kernels.merge``) and then transpo
 A large component is eliminated in another way. Without the back edges of a search it is acyclic,
 and often these are few (one edge can close a giant cycle): so the rest is swept, and the back
 edges are a batch of insertions, an update of small rank that the lazy matrix folds in when it is
-time to, stripe by stripe. Only a component whose back edges have nearly as many ends as it has
-vertices is inverted as a whole.
+time to, stripe by stripe. A component whose back edges have nearly as many ends as it has
+vertices is inverted as a whole; beyond ``ELIMINATED`` vertices by block elimination on the backend
+(``algebraic_eliminate``). The rest is then swept without its own edges, and with ``U`` its columns
+and ``V`` its rows after that,
+
+    M = M₀ + U·((I - W)⁻¹ - I)·V,
+
+an update that is folded in at once.
 """
 
 from __future__ import annotations
@@ -19,19 +25,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Grid, Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.superstep import Cell, Operation
+from dyntc_spark.closure.algebraic_eliminate import through
+from dyntc_spark.closure.algebraic_graph import Graph
+from dyntc_spark.closure.algebraic_update import factors, gathered, with_identity
 from dyntc_spark.closure.edge_set import EdgeSet, keys_of
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
-from dyntc_spark.kernels import codec, reach
+from dyntc_spark.kernels import codec, reach, sparse
 from dyntc_spark.kernels.block import Block, Ints, Sparse
 from dyntc_spark.kernels.component_inverses import component_inverses
 from dyntc_spark.kernels.edge_weights import edge_weights
@@ -40,8 +50,8 @@ from dyntc_spark.kernels.merge import LARGEST, merged_rows, transposed
 from dyntc_spark.kernels.sweep import Ordered, Scratch, sweep_rows
 
 LARGE = 64  #: components of so many vertices may be cut at their back edges
-FEW_ENDS = 4  #: they are if these have at most this part of its vertices as ends,
-MOST_DENSE = 3000  #: or if it has more vertices than this
+FEW_ENDS = 4  #: they are if these have at most this part of its vertices as ends
+ELIMINATED = 512  #: larger ones that are not are inverted by supersteps of the backend
 TRIES = 32  #: searches in a component
 
 
@@ -116,11 +126,19 @@ class WeightedGraph:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
+class Component(NamedTuple):
+    """A large component: its vertices, ascending, and the edges between them."""
+
+    vertices: Ids
+    edges: Edges
+
+
 @dataclass(frozen=True)
 class Parts:
     """The edges of a digraph, in those that are swept and those that are put in afterwards."""
 
     swept: Edges
+    large: tuple[Component, ...]
     late: Edges
     component: reach.Ids  #: of each vertex, along the swept edges
     largest: int  #: vertices of the largest component, along all edges
@@ -132,7 +150,7 @@ class Parts:
         offsets, targets = keys.adjacency(vertices)
         component, count = reach.strong_components(offsets, targets)
         sizes = np.bincount(component, minlength=count)
-        late = np.zeros(len(edges), np.bool_)
+        late, inside, large = np.zeros(len(edges), np.bool_), np.zeros(len(edges), np.bool_), []
         mark, cursor = np.zeros(vertices, np.int8), offsets[:-1].copy()
         members = reach.grouped(component, count)
         for c in np.flatnonzero(sizes >= LARGE).tolist():
@@ -141,13 +159,21 @@ class Parts:
             for v in cycle[:TRIES].tolist():
                 other, _ = back_edges(offsets, targets, component, v, mark, cursor)
                 cut = min(cut, other, key=partial(_rank, edges))
-            if _rank(edges, cut) <= sizes[c] // FEW_ENDS or sizes[c] > MOST_DENSE:
+            if _rank(edges, cut) <= sizes[c] // FEW_ENDS:
                 late[cut] = True
-        swept, put_in = (Edges(edges.sources[part], edges.targets[part]) for part in (~late, late))
-        if late.any():
+            elif sizes[c] > ELIMINATED:
+                own = (component[edges.sources] == c) & (component[edges.targets] == c)
+                inside |= own
+                large.append(Component(np.flatnonzero(component == c), _chosen(edges, own)))
+        swept = _chosen(edges, ~(late | inside))
+        if len(swept) < len(edges):
             offsets, targets = EdgeSet(keys_of(swept)).adjacency(vertices)
             component, _ = reach.strong_components(offsets, targets)
-        return cls(swept, put_in, component, int(sizes.max(initial=0)))
+        return cls(swept, tuple(large), _chosen(edges, late), component, int(sizes.max(initial=0)))
+
+
+def _chosen(edges: Edges, places: npt.NDArray[np.bool_]) -> Edges:
+    return Edges(edges.sources[places], edges.targets[places])
 
 
 def _rank(edges: Edges, chosen: Ids) -> int:
@@ -156,13 +182,37 @@ def _rank(edges: Edges, chosen: Ids) -> int:
 
 
 @dataclass(frozen=True)
-class Sweep(Operation[Ids]):
-    """Write the rows (``turned``: the columns) of ``N`` in each stripe; the matrix may be larger than the graph.
-
-    The result says how many entries each line has.
-    """
+class Lengths(Operation[Ids]):
+    """How many entries each line of a matrix in stripes has, of the first ``count``."""
 
     grid: Grid
+    count: int
+
+    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+        """Report those of this stripe."""
+        del left, right
+        self.tell(cell, cell.ring(self.name).coordinates(cell[self.name])[0])
+
+    def tell(self, cell: Cell, rows: reach.Ids) -> None:
+        """Report lengths, given the row of each entry."""
+        step = self.grid.down.step
+        lengths = np.bincount(rows, minlength=step)
+        cell.report(cell.bi, COUNTING.from_coordinates(np.zeros_like(lengths), np.arange(step), lengths, (1, step)))
+
+    def collect(self, reports: Mapping[int, Block]) -> Ids:
+        """Put the stripes together."""
+        step = self.grid.down.step
+        lengths = np.zeros(self.grid.down.blocks * step, np.int64)
+        for stripe, block in reports.items():
+            _, places, counts = COUNTING.coordinates(block)
+            lengths[stripe * step + places] = counts[0]
+        return lengths[: self.count]
+
+
+@dataclass(frozen=True)
+class Sweep(Lengths):
+    """Write the rows (``turned``: the columns) of ``N`` in each stripe; the matrix may be larger than the graph."""
+
     graph: WeightedGraph
     turned: bool
 
@@ -184,17 +234,7 @@ class Sweep(Operation[Ids]):
         ordered = graph.back if self.turned else graph.forth
         found = sweep_rows(ordered, first, last, graph.primes, graph.scratch)
         cell[self.name] = codec.compact(Sparse(cell.shape(self.name), *found))
-        lengths = np.bincount(found[0], minlength=step)
-        cell.report(cell.bi, COUNTING.from_coordinates(np.zeros_like(lengths), np.arange(step), lengths, (1, step)))
-
-    def collect(self, reports: Mapping[int, Block]) -> Ids:
-        """Put the stripes together."""
-        step = self.grid.down.step
-        lengths = np.zeros(self.grid.down.blocks * step, np.int64)
-        for stripe, block in reports.items():
-            _, places, counts = COUNTING.coordinates(block)
-            lengths[stripe * step + places] = counts[0]
-        return lengths[: self.graph.vertices]
+        self.tell(cell, found[0])
 
 
 @dataclass(frozen=True)
@@ -240,5 +280,37 @@ def filled(matrix: LazyMatrix, graph: WeightedGraph) -> tuple[Ids, Ids]:
         lines = {BY_ROW: rows, BY_COLUMN: transposed(*rows)}
         by_row, by_column = matrix.fill(*(Write(name, grid, *lines[name]) for name, grid in names.items()))
     else:
-        by_row, by_column = matrix.fill(*(Sweep(name, grid, graph, name == BY_COLUMN) for name, grid in names.items()))
+        count = graph.vertices
+        by_row, by_column = matrix.fill(
+            *(Sweep(name, grid, count, graph, name == BY_COLUMN) for name, grid in names.items())
+        )
     return by_row, by_column
+
+
+def lengths(matrix: LazyMatrix, count: int) -> tuple[Ids, Ids]:
+    """Give the lengths of the first rows and columns of a lazy matrix without what its buffers hold: one job."""
+    by_row, by_column = matrix.state.run(
+        *(Lengths(name, matrix.kinds[name].grid, count) for name in (BY_ROW, BY_COLUMN))
+    )[1]
+    return by_row, by_column
+
+
+def fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Ids, Ids]:
+    """Sweep, and put in the edges that were left out; give the lengths of rows and columns without the late ones."""
+    primes, ring = matrix.ring.modulus or (), matrix.ring
+    swept = WeightedGraph.of(parts, graph.key, primes)
+    swept.require_inverses()
+    found = filled(matrix, swept)
+    for ids, edges in parts.large:
+        places = np.searchsorted(ids, edges.sources), np.searchsorted(ids, edges.targets)
+        weights = graph.weights(edges, graph.salts, primes)
+        own = sparse.from_coordinates(*places, weights, (len(ids), len(ids)), primes)
+        rows, columns = (with_identity(lines, ids, ring) for lines in matrix.gather(rows=ids, columns=ids))
+        matrix.update(columns, through(own, ids, rows, ring, matrix.backend))
+    if parts.large:
+        matrix.rebuild()
+        found = lengths(matrix, graph.vertices)
+    if len(parts.late):
+        weights = graph.weights(parts.late, graph.salts, primes)
+        matrix.update(*factors(parts.late, weights, gathered(matrix, parts.late), ring))
+    return found

@@ -56,6 +56,14 @@ class Graph:
         """Where they come from."""
         return Successors(self._back.starts, self._back.degrees, self._back.targets)
 
+    def into(self, targets: Ids) -> Successors:
+        """Where the edges of each vertex lead to, of those that lead to one of ``targets``."""
+        return Successors.of(_turned(_listed(self.predecessors, targets)), self.vertices)
+
+    def out_of(self, sources: Ids) -> Successors:
+        """Where the edges of each vertex come from, of those that come from one of ``sources``."""
+        return Successors.of(_turned(_listed(self.successors, sources)), self.vertices)
+
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
         """Which of these edges are present."""
         return self._forth.has(edges)
@@ -92,17 +100,19 @@ class Graph:
 
         The batch is in the graph already.
         """
-        after = EdgeSet.of(self._leaving(np.unique(np.append(inserted.sources, deleted.sources))))
+        after = EdgeSet.of(_listed(self.successors, np.unique(np.append(inserted.sources, deleted.sources))))
         before = after.replaced(inserted=deleted, deleted=inserted)
         edges = after.replaced(inserted=deleted, deleted=Edges.of()).edges
         fresh, old = (self.weights(edges, each, primes) for each in (salts, self.salts))
         return edges, np.where(after.has(edges), fresh, 0) - np.where(before.has(edges), old, 0)
 
-    def _leaving(self, sources: Ids) -> Edges:
-        starts, degrees, targets = self.successors
-        counts = degrees[sources]
-        places = np.arange(counts.sum()) + np.repeat(starts[sources] - np.cumsum(counts) + counts, counts)
-        return Edges(np.repeat(sources, counts), targets[places].astype(np.int64))
+
+def _listed(successors: Successors, vertices: Ids) -> Edges:
+    """Give the edges of some vertices, in the direction that they are kept in."""
+    starts, degrees, targets = successors
+    counts = degrees[vertices]
+    places = np.arange(counts.sum()) + np.repeat(starts[vertices] - np.cumsum(counts) + counts, counts)
+    return Edges(np.repeat(vertices, counts), targets[places].astype(np.int64))
 
 
 def _turned(edges: Edges) -> Edges:

@@ -26,16 +26,21 @@ from dyntc_spark.kernels.block import Ints, Sparse
 LARGE = 64  #: components of so many lines are solved as dense systems
 WIDTH = 8192  #: columns of a dense right side at a time
 SECONDS_A_PRODUCT = 4e-10  #: of a dense system, a plane
+REACH = 2048  #: lines that are solved together as a dense system, at most
 
 
 class LargeSystem(Exception):  # noqa: N818  (no error: the caller takes another way)
-    """A system that takes longer to solve than was allowed."""
+    """A system that is beyond what is solved at once: dense systems of ``lines`` that would take ``seconds``."""
+
+    def __init__(self, lines: int, seconds: float) -> None:
+        super().__init__(lines, seconds)
+        self.lines, self.seconds = lines, seconds
 
 
-def solved(right: Sparse, coefficients: Sparse, ring: Ring, seconds: float = np.inf) -> Sparse:
+def solved(right: Sparse, coefficients: Sparse, ring: Ring, most: int | None = None) -> Sparse:
     """Give ``X``; raises ``SingularMatrixError`` when ``I - B`` has no inverse modulo one of the primes.
 
-    Raises ``LargeSystem`` before it starts when the dense systems alone will take more than ``seconds``.
+    Raises ``LargeSystem`` before it starts when a component has more than ``most`` lines.
 
     Examples
     --------
@@ -57,8 +62,8 @@ def solved(right: Sparse, coefficients: Sparse, ring: Ring, seconds: float = np.
     if not cyclic.any():
         return lazy_lines.substitute(right, coefficients, members.astype(np.int64), ring.modulus)
     large, width = sizes[sizes >= LARGE].astype(float), len(np.unique(right.columns)) if sizes.max() >= LARGE else 0
-    if (large**2 * (large / 2 + width)).sum() * SECONDS_A_PRODUCT * ring.planes > seconds:
-        raise LargeSystem
+    if most is not None and sizes.max() > most:
+        raise LargeSystem(int(sizes.max()), (large**2 * (large / 2 + width)).sum() * SECONDS_A_PRODUCT * ring.planes)
     done, found = np.zeros(0, np.int64), None
     for first, last in _segments(sizes):
         lines = members[offsets[first] : offsets[last]].astype(np.int64)

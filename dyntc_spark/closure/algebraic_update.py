@@ -13,10 +13,12 @@ both directions have rank 2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.rings import Ring
@@ -25,6 +27,7 @@ from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.path_update import Change
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 
@@ -52,38 +55,61 @@ class Lines(NamedTuple):
         return Lines(self.sources, columns, self.targets, rows)
 
 
-def factors(edges: Edges, weights: Ints, lines: Lines, ring: Ring, seconds: float = np.inf) -> Factors:
+Step: TypeAlias = Callable[[Edges, Ints, Lines, Ring, int | None], Factors]
+
+
+def factors(
+    edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None = None, *, parts: int = 1
+) -> Factors:
     """Give the update for edges whose weights change by ``weights[plane, edge]``, in ``[0, p)``.
 
-    Raises ``SingularMatrixError`` when the changed matrix has no inverse modulo one of the primes (or the one
-    between its rows and its columns, where some edges change by row and some by column), and ``LargeSystem`` when
-    a system will take more than ``seconds``.
+    A batch in ``parts`` is a sequence of updates, each of some of the changed rows or columns: each solves a system of
+    its own, and the lines that the later ones need are brought up to date here, without another job.
+
+    Raises ``SingularMatrixError`` when the changed matrix has no inverse modulo one of the primes (or one between two
+    updates), and ``LargeSystem`` when a component of a system has more than ``reach`` lines.
     """
     by_row = Change(edges, np.ones(len(edges), np.int64), np.zeros(0, np.int64)).by_rows()
     found: list[Factors] = []
-    for chosen, step in ((by_row, _row_step), (~by_row, _column_step)):
-        if chosen.any():
-            if found:
-                lines = lines.updated(found[-1], ring)
-            part = Edges(edges.sources[chosen], edges.targets[chosen])
-            found.append(step(part, weights[:, chosen], lines, ring, seconds))
+    pieces = _pieces(edges.sources, by_row, parts, _row_step) + _pieces(edges.targets, ~by_row, parts, _column_step)
+    for chosen, step in pieces:
+        if found:
+            lines = lines.updated(found[-1], ring)
+        part = Edges(edges.sources[chosen], edges.targets[chosen])
+        found.append(step(part, weights[:, chosen], lines, ring, reach))
     return Factors(*(reduce(lazy_lines.stacked, side) for side in zip(*found, strict=True)))
 
 
-def _row_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, seconds: float) -> Factors:
+def _pieces(ends: Ids, chosen: npt.NDArray[np.bool_], parts: int, step: Step) -> list[tuple[Ids, Step]]:
+    """Deal the chosen edges out to updates, all edges of a changed line to one of them."""
+    places = np.flatnonzero(chosen)
+    changed, line = np.unique(ends[places], return_inverse=True)
+    each = -(-len(changed) // parts) if len(changed) else 1
+    return [(places[line // each == part], step) for part in range(-(-len(changed) // each))]
+
+
+def _row_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None) -> Factors:
     """``J = M[:,S]`` and ``I = X``."""
     changed = np.unique(edges.sources)
     d = _change(edges.sources, changed, edges.targets, lines.targets, weights, ring)
-    x = _solved(d, lines.rows, changed, ring, seconds)
+    x = _solved(d, lines.rows, changed, ring, reach)
     return Factors(sparse.take_rows(lines.columns, np.searchsorted(lines.sources, changed)), x)
 
 
-def _column_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, seconds: float) -> Factors:
+def _column_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None) -> Factors:
     """The mirror image: ``J = X`` and ``I = M[T,:]``."""
     changed = np.unique(edges.targets)
     d = _change(edges.targets, changed, edges.sources, lines.sources, weights, ring)
-    x = _solved(d, lines.columns, changed, ring, seconds)
+    x = _solved(d, lines.columns, changed, ring, reach)
     return Factors(x, sparse.take_rows(lines.rows, np.searchsorted(lines.targets, changed)))
+
+
+def gathered(matrix: LazyMatrix, edges: Edges) -> Lines:
+    """Read the columns of the sources and the rows of the targets of M: one job."""
+    sources, targets = np.unique(edges.sources), np.unique(edges.targets)
+    rows, columns = matrix.gather(rows=targets, columns=sources)
+    ring = matrix.ring
+    return Lines(sources, with_identity(columns, sources, ring), targets, with_identity(rows, targets, ring))
 
 
 def with_identity(lines: Sparse, ids: Ids, ring: Ring) -> Sparse:
@@ -104,8 +130,8 @@ def _change(ends: Ids, changed: Ids, others: Ids, lines: Ids, weights: Ints, rin
     return sparse.from_coordinates(*places, weights, (len(changed), len(lines)), ring.modulus)
 
 
-def _solved(d: Sparse, lines: Sparse, changed: Ids, ring: Ring, seconds: float) -> Sparse:
+def _solved(d: Sparse, lines: Sparse, changed: Ids, ring: Ring, reach: int | None) -> Sparse:
     """``X = D·M + B·X`` with ``B = (D·M)[:,S]``."""
     start = lazy_lines.nothing(d.shape[0], lines.shape[1], ring.planes, ring.modulus)
     product = lazy_lines.combine(start, d, lines, ring.modulus)
-    return solved(product, lazy_lines.restrict(product, changed), ring, seconds)
+    return solved(product, lazy_lines.restrict(product, changed), ring, reach)

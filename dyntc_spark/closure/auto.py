@@ -34,6 +34,8 @@ CHEAPER = 0.7
 PATIENCE = 3
 #: and when so many batches make good what taking over costs.
 HORIZON = 30
+#: Affected rows from which on it is worth asking what a batch of fewer changes than that leads to.
+MANY_AFFECTED, FEW_CHANGES = 1000, 1000
 #: A state moves back into this process when it takes less than this part of the budget.
 RETURN_PART = 0.25
 
@@ -116,16 +118,21 @@ class Auto(Engine):
         self._settle()
 
     def take(self, other: Engine) -> bool:
-        """Take the rows of an engine in this process as they are, and tell whether that was possible."""
-        kind = self._candidates[0]
-        if self._where.backend == "auto" and other.bytes > self._where.budget:
+        """Take the rows of an engine as they are, and tell whether that was possible."""
+        kind, far = self._candidates[0], other.backend == "spark"
+        if not far and self._where.backend == "auto" and other.bytes > self._where.budget:
             return False
-        engine = kind.adopting(other, None)
+        engine = kind.adopting(other, self._where.spark() if far else None)
         self._engine = engine.moved(self._where.spark()) if self._where.backend == "spark" else engine
         if self._where.backend == "auto":
             self._engine.budget = self._where.budget
         self._load = Load()
         return True
+
+    def spark_for(self, size: int) -> SparkBackend | None:
+        """Where rows of so many bytes would be on Spark; None: they would be in this process."""
+        far = self._where.backend == "spark" or (self._where.backend == "auto" and size > self._where.budget)
+        return self._where.spark() if far else None
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges, and then choose for the next batch."""
@@ -136,7 +143,7 @@ class Auto(Engine):
             self._moves += 1
             self._tell(self._engine, error.came)
             self._engine.apply(inserted, deleted)
-        self._observe(len(inserted) + len(deleted))
+        self._observe(inserted, deleted)
         self._settle()
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -204,11 +211,14 @@ class Auto(Engine):
 
     # --- the choice --------------------------------------------------------------------------
 
-    def _observe(self, changes: int) -> None:
-        """Remember what the last batch was like."""
-        seen = self._engine.load()
-        cores = self._where.spark().parallelism if self._engine.backend == "spark" else 1
-        seen = replace(seen, changes=changes, on_spark=self._engine.backend == "spark", cores=cores)
+    def _observe(self, inserted: Edges, deleted: Edges) -> None:
+        """Remember what the last batch was like; where it affected many rows, ask how much lies below it, too."""
+        seen, on_spark = self._engine.load(), self._engine.backend == "spark"
+        cores = self._where.spark().parallelism if on_spark else 1
+        seen = replace(seen, changes=len(inserted) + len(deleted), on_spark=on_spark, cores=cores)
+        if not (seen.below or on_spark) and seen.affected > MANY_AFFECTED and seen.changes < FEW_CHANGES:
+            targets = np.append(inserted.targets, deleted.targets)
+            seen = replace(seen, below=len(np.unique(self._engine.descendants(targets).targets)))
         self._load = self._load.after(seen, counted=self._engine.counts_affected)
 
     def _settle(self) -> None:

@@ -70,13 +70,16 @@ def _batches(graphs: list[tuple[Edges, int]], costs: Costs, rng: np.random.Gener
     for edges, n in graphs:
         engine = Refresh(rebuild_share=1)
         engine.init(edges, n)
-        for count in (1, 1, 1, 3, 3, 10, 30, 100) * 2:
-            some = rng.permutation(len(edges))[:count]
+        everywhere, on_top = np.arange(len(edges)), np.flatnonzero(~np.isin(edges.sources, edges.targets))
+        # Edges that leave vertices which nothing leads to affect these only: they tell what a change costs by itself.
+        batches = [(everywhere, count) for count in (1, 1, 1, 3, 3, 10, 30, 100)] + [(on_top, 100), (on_top, 600)]
+        for among, count in batches * 2:
+            some = rng.permutation(among)[:count]
             part = Edges(edges.sources[some], edges.targets[some])
             for changes in ((_NONE, part), (part, _NONE)):
                 took = _best(1, lambda engine=engine, changes=changes: engine.apply(*changes))  # type: ignore[misc]
                 load = engine.load()
-                rows.append((1, count, load.affected * load.degree, load.changed * load.row))
+                rows.append((1, len(some), load.affected * load.degree, load.changed * load.row))
                 seconds.append(took)
     batch, change, affected, rebuilt = _solved(rows, seconds)
     return replace(costs, batch=batch, change=change, affected=affected, rebuilt=rebuilt)

@@ -9,7 +9,7 @@ is certified where it lies: one job for the whole closure, and only what is miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, Ring
 from dyntc_spark.blocks.superstep import Cell, Operation
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Certificate, Edges
-from dyntc_spark.dynamic import lazy_lines
+from dyntc_spark.dynamic import lazy_dense, lazy_lines
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_ROW
 from dyntc_spark.kernels import certificate, sparse
@@ -74,8 +74,9 @@ def certify(
         some = wanted[start : start + chunk]
         pairs = rows_of(some)
         begins = np.searchsorted(pairs.sources, np.append(some, n))
-        found.append(certificate.missing(some, begins, pairs.targets.astype(np.int32), *successors, marks))
-    return Certificate(len(wanted), _joined(found))
+        lacking = certificate.missing(some, begins, pairs.targets.astype(np.int32), *successors, marks)
+        found.append(Edges(*lacking))
+    return Certificate(len(wanted), joined(found))
 
 
 def certify_lines(
@@ -83,6 +84,13 @@ def certify_lines(
 ) -> Certificate:
     """Certify the rows ``lines + J·I`` of residues: line ``q`` is that of ``vertices[q]``, and so is that of ``J``."""
     marks = np.zeros(lines.shape[1] + 1, np.int64)
+    if len(some := lazy_dense.heavy(*update, modulus)) < update[1].shape[0] and len(some):
+        part, update = lazy_lines.split(*update, some)
+        lines = lazy_dense.sums(lines, *part, modulus, lazy_lines.starts_of)
+    elif len(some):
+        begins, ids, _ = lazy_dense.merged(lines, *update, modulus, lazy_lines.starts_of)
+        found = certificate.missing(vertices, begins, ids, *successors, marks)
+        return Certificate(len(vertices), Edges(*found))
     rows, coefficients, added = (_packed(part) for part in (lines, *update))
     primes = np.array(modulus, np.int64)
     found = certificate.missing_updated(vertices, rows, coefficients, added, *successors, primes, marks)
@@ -161,8 +169,8 @@ class Certify(Operation[Edges]):
         found = []
         for stripe, block in sorted(reports.items()):
             rows, columns, _ = BOOLEAN.coordinates(block)
-            found.append((rows.astype(np.int64) + stripe * self.grid.down.step, columns.astype(np.int64)))
-        return _joined(found)
+            found.append(Edges(rows.astype(np.int64) + stripe * self.grid.down.step, columns.astype(np.int64)))
+        return joined(found)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
@@ -173,5 +181,7 @@ def _packed(lines: Sparse) -> certificate.Lines:
     return certificate.Lines(lazy_lines.starts_of(lines), np.ascontiguousarray(lines.columns), values)
 
 
-def _joined(found: list[tuple[Ids, Ids]]) -> Edges:
-    return Edges.of(*(np.concatenate(side) for side in zip(*found, strict=True))) if found else Edges.of()
+def joined(found: Sequence[Edges]) -> Edges:
+    """Give several lists of pairs as one."""
+    ends = zip(*((part.sources, part.targets) for part in found), strict=True)
+    return Edges.of(*(np.concatenate(side) for side in ends))

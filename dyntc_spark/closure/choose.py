@@ -31,7 +31,7 @@ ENGINES: dict[str, type[Engine]] = {
     engine.name: engine for engine in (Recompute, Refresh, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
 }
 #: Those that ``"auto"`` chooses among; it starts with the first.
-CANDIDATES: tuple[type[Engine], ...] = (Refresh, Recompute)
+CANDIDATES: tuple[type[Engine], ...] = (Refresh, Recompute, Algebraic)
 BACKENDS = ("auto", "local", "spark")
 #: Bytes that a state may take in this process before ``backend="auto"`` moves it to Spark.
 BUDGET = 2**30

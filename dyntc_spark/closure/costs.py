@@ -42,6 +42,7 @@ class Load:
     changes: float = 0.0  #: edges inserted and deleted by a batch
     affected: float = 0.0  #: vertices that reach a change that matters
     changed: float = 0.0  #: vertices whose rows a batch changes
+    below: float = 0.0  #: vertices that a changed edge leads to; 0 where nobody has counted them yet
     on_spark: bool = False
     cores: int = 1  #: tasks of Spark at the same time
 
@@ -68,7 +69,9 @@ class Load:
             )
         else:
             affected, changed = FADING * self.affected, FADING * self.changed
-        return replace(seen, changes=_mean(self.changes, seen.changes), affected=affected, changed=changed)
+        below = _mean(self.below, seen.below) if seen.below else self.below
+        changes = _mean(self.changes, seen.changes)
+        return replace(seen, changes=changes, affected=affected, changed=changed, below=below)
 
 
 def _mean(old: float, new: float) -> float:

@@ -131,10 +131,10 @@ class Engine(ABC):
     def load(self) -> Load:
         """The size of the graph, and what the last batch affected, as far as is known; cheap to ask."""
         stats = self.stats()
-        edges, pairs, affected, changed = (
-            int(stats.get(name, 0)) for name in ("edges", "pairs", "affected", "changed")
+        edges, pairs, affected, changed, below = (
+            int(stats.get(name, 0)) for name in ("edges", "pairs", "affected", "changed", "below")
         )
-        return Load(self.vertices, edges, pairs, affected=affected, changed=changed)
+        return Load(self.vertices, edges, pairs, affected=affected, changed=changed, below=below)
 
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float | None:

@@ -15,6 +15,11 @@ from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.kernels.block import Ints, Sparse
 
 
+def bytes_of(lines: Sparse) -> int:
+    """Bytes of the entries of lines."""
+    return lines.nnz * (8 + lines.values.itemsize * len(lines.values))
+
+
 class Stack:
     """A stack of sparse lines that grows: appending costs the entries appended."""
 
@@ -31,7 +36,7 @@ class Stack:
     @property
     def stored_bytes(self) -> int:
         """Bytes of the entries."""
-        return self._used * (8 + self._room.values.itemsize * len(self._room.values))
+        return bytes_of(self._entries)
 
     def append(self, lines: Sparse) -> None:
         """Put lines behind those that are there."""
@@ -49,6 +54,11 @@ class Stack:
         shape = count + lines.shape[0], lines.shape[1]
         self._entries = Sparse(shape, room.rows[:used], room.columns[:used], room.values[:, :used])
         self._used = used
+
+    def grow(self, length: int) -> None:
+        """Let the lines have more entries."""
+        entries = self._entries
+        self._entries = Sparse((entries.shape[0], length), entries.rows, entries.columns, entries.values)
 
 
 class Buffers:
@@ -90,6 +100,11 @@ class Buffers:
         """Store columns ``J`` and as many rows ``I``."""
         self._j.append(columns)
         self._i.append(rows)
+
+    def grow(self, shape: tuple[int, int]) -> None:
+        """Let the matrix be larger."""
+        self._j.grow(shape[0])
+        self._i.grow(shape[1])
 
     def add_rows(self, lazy: Sparse, ids: Ids) -> Sparse:
         """Give the rows ``ids`` of ``Lazy + Buf_J·Buf_I`` from those of ``Lazy``."""

@@ -21,6 +21,7 @@ from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_buffers import Buffers
 from dyntc_spark.dynamic.lazy_layers import LayeredState
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
+from dyntc_spark.dynamic.lazy_operations import widened
 from dyntc_spark.dynamic.lazy_rebuild import BY_ROW
 from dyntc_spark.errors import EntryValueError, SessionError
 from dyntc_spark.kernels import sparse
@@ -140,7 +141,8 @@ def _runs(stripes: Ints, blocks: Ints) -> Iterator[tuple[int, int]]:
 def _entries(kind: Kind, block: Any, pending: tuple[Buffers, ...], rows: Ints, columns: Ints) -> Ints:  # noqa: ANN401
     grid = kind.grid
     rows, columns = grid.down.ids(rows, "row"), grid.across.ids(columns, "column")
-    found = kind.ring.get(block, rows % grid.down.step, columns).astype(np.int64)
+    shape = grid.extent(int(rows[0]) // grid.down.step, 0) if len(rows) else (0, 0)  # all rows are of one stripe
+    found = kind.ring.get(widened(block, shape), rows % grid.down.step, columns).astype(np.int64)
     for buffers in pending:
         found += buffers.entries(rows, columns)
     return found if kind.ring.modulus is None else np.asarray(found % np.array(kind.ring.modulus)[:, None])

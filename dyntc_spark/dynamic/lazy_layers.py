@@ -28,11 +28,14 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.lineage import Kept
-from dyntc_spark.blocks.local import LocalBackend, LocalState
+from dyntc_spark.blocks.local import LocalBackend, LocalState, in_block
 from dyntc_spark.blocks.spark import SparkBackend, SparkState
 from dyntc_spark.blocks.state import Entries, State
 from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
+from dyntc_spark.dynamic.lazy_operations import widened
 from dyntc_spark.dynamic.lazy_workers import Keys, read_written, rewriting
+from dyntc_spark.errors import DyntcError
+from dyntc_spark.kernels.block import Block
 from dyntc_spark.session import ensure_open
 
 NEAR_BYTES = 32 * 2**20  #: what is read of up to so many bytes of stripes is worked out at the driver
@@ -56,26 +59,33 @@ class LayeredState(State):
     """
 
     def __init__(
-        self, backend: SparkBackend, kinds: Mapping[str, Kind], layers: tuple[Kept, ...], holder: Ids, sizes: Ids
-    ) -> None:
+        self, backend: SparkBackend, kinds: Mapping[str, Kind], layers: tuple[Kept, ...], holder: Ids, sizes: Ids,
+        keys: Keys | None = None,
+    ) -> None:  # fmt: skip
         self._backend = backend
         self.kinds = Kinds(kinds)
         self.layers, self.holder, self.sizes = layers, holder, sizes
-        self._keys = Keys.of(kinds)
+        self._keys = keys or Keys.of(kinds)
 
     # --- making ------------------------------------------------------------------------------
 
     @classmethod
     def zero(cls, backend: SparkBackend, kinds: Mapping[str, Kind]) -> LayeredState:
         """Matrices without entries: no job."""
-        ensure_open(backend.spark)
-        count, parts = Keys.of(kinds).count, backend.parallelism
-        per = max(1, -(-count // parts))  # dealt out like cards, since neighbours are rich or empty together
-        key = F.expr(f"(id % {per}) * {parts} + id DIV {per}").alias("key")
-        cells = backend.spark.range(0, per * parts, 1, parts).select(key).where(F.col("key") < count)
-        frame = cells.select("key", F.lit(None).cast("binary").alias("payload"))
+        count = Keys.of(kinds).count
         nothing = np.zeros(count, np.int64)
-        return cls(backend, kinds, (Kept(frame, frame),), nothing, nothing)
+        return cls(backend, kinds, (_absent(backend, 0, count),), nothing, nothing)
+
+    def grown(self, kinds: Mapping[str, Kind]) -> LayeredState:
+        """Give the same matrices with zeros appended, so that they are of these kinds: no job, and no stripe changes.
+
+        The new stripes are a layer of their own; the others get their new width when they are read.
+        """
+        keys, before = self._keys.grown(kinds), self._keys.count
+        holder = np.append(self.holder, np.full(keys.count - before, len(self.layers)))
+        sizes = np.append(self.sizes, np.zeros(keys.count - before, np.int64))
+        layers = (*self.layers, _absent(self._backend, before, keys.count))
+        return LayeredState(self._backend, kinds, layers, holder, sizes, keys)
 
     @classmethod
     def from_local(cls, backend: SparkBackend, state: LocalState) -> LayeredState:
@@ -102,7 +112,7 @@ class LayeredState(State):
         for state in states:
             for name, kind in state.kinds.items():
                 (kept,) = (kept for kept in state.kept if name in kept.frame.columns)
-                key = (F.col("bi").cast("bigint") + keys.first[name]).alias("key")
+                key = (F.col("bi").cast("bigint") + int(keys.of_stripes(name, np.zeros(1, np.int64))[0])).alias("key")
                 inside = kept.frame.where(F.col("bi") < kind.grid.blocks[0])
                 layers.append(kept.derived(inside.select(key, F.col(name).alias("payload"))))
         frame = reduce(DataFrame.unionAll, (layer.frame for layer in layers))
@@ -143,25 +153,30 @@ class LayeredState(State):
 
     def _touched(self, operation: Operation[Any]) -> Ids:
         """The keys of the stripes in which an operation has work to do."""
-        first, stripes = self._keys.first[operation.name], operation.where.rows
-        count = self.kinds[operation.name].grid.blocks[0]
-        keys = first + (np.arange(count) if stripes is None else np.array(sorted(stripes), np.int64))
+        stripes = operation.where.rows
+        keys = self._keys_of(operation.name, None if stripes is None else np.array(sorted(stripes), np.int64))
         return keys if operation.fills else keys[self.sizes[keys] > 0]
+
+    def _keys_of(self, name: str, stripes: Ids | None = None) -> Ids:
+        """The keys of stripes of a matrix, by default of all."""
+        return self._keys.of_stripes(name, np.arange(self.kinds[name].grid.blocks[0]) if stripes is None else stripes)
 
     def _fetched(self, what: str, keys: Ids) -> LocalState:
         """Bring stripes to the driver: one job, none for no stripes."""
         table = pa.table({"key": pa.array([], pa.int64()), "payload": pa.array([], pa.binary())})
         if len(keys):
             table = self._backend.collect(what, self._rows(keys))
-        found: dict[str, list[tuple[int, int, Any]]] = {name: [] for name in self.kinds}
+        found: dict[str, dict[tuple[int, int], Block]] = {name: {} for name in self.kinds}
         for key, payload in zip(table.column("key").to_pylist(), table.column("payload"), strict=True):
             name, stripe = self._keys.locate(key)
-            found[name].append((stripe, 0, payload.as_buffer()))
-        local = LocalBackend()
-        states = [local.from_blocks(found[name], kind, name) for name, kind in self.kinds.items()]
-        return LocalState(
-            local, self.kinds, {name: blocks for state in states for name, blocks in state.blocks.items()}
-        )
+            kind = self.kinds[name]
+            try:
+                block = widened(kind.ring.decode(payload.as_buffer()), kind.grid.extent(stripe, 0))
+            except DyntcError as error:
+                raise in_block(error, name, stripe, 0) from error
+            if block is not None:
+                found[name][stripe, 0] = block
+        return LocalState(LocalBackend(), self.kinds, found)
 
     def _written(
         self, what: str, operations: tuple[Operation[Any], ...], touched: Ids
@@ -171,7 +186,8 @@ class LayeredState(State):
         rows = self._rows(touched)
         for name, slices in strips.items():
             rows = rows.join(F.broadcast(slices), "key", "left").withColumnRenamed("slice", name)
-        new = rows.mapInArrow(rewriting(shipped, self.kinds), f"key bigint, payload binary, reports {workers.REPORT}")
+        task = rewriting(shipped, self.kinds, self._keys)
+        new = rows.mapInArrow(task, f"key bigint, payload binary, reports {workers.REPORT}")
         absorbed, carried = self._absorbed(touched)
         if len(carried):
             new = new.unionAll(self._rows(carried).select("*", _no_reports()))
@@ -181,7 +197,7 @@ class LayeredState(State):
         found, results = read_written(reports, operations)
         sizes[found[:, 0]] = found[:, 1]
         layers = (*self.layers[: len(self.layers) - absorbed], kept)
-        return LayeredState(self._backend, self.kinds, layers, holder, sizes), results
+        return LayeredState(self._backend, self.kinds, layers, holder, sizes, self._keys), results
 
     def _absorbed(self, touched: Ids) -> tuple[int, Ids]:
         """How many of the last layers the new one absorbs, and which of their stripes are still the newest."""
@@ -208,7 +224,7 @@ class LayeredState(State):
             if strip is None or strip.stored_bytes <= self._backend.joined_bytes:
                 shipped.append(operation)
                 continue
-            keys = pa.array([self._keys.first[operation.name] + stripe for stripe in strip.slices], pa.int64())
+            keys = pa.array(self._keys_of(operation.name, np.array(list(strip.slices), np.int64)))
             slices = pa.array([strip.ring.encode(piece) for piece in strip.slices.values()], pa.binary())
             joined[f"left{number}"] = self._backend.spark.createDataFrame(pa.table({"key": keys, "slice": slices}))
             shipped.append(operation.hollow())
@@ -232,28 +248,23 @@ class LayeredState(State):
 
     def stripes(self, name: str, *, absent: bool = False) -> DataFrame:
         """The stripes of one matrix, if ``absent`` the empty ones too: ``bi int, payload binary``. No job."""
-        first = self._keys.first[name]
-        keys = first + np.arange(self.kinds[name].grid.blocks[0])
+        keys = self._keys_of(name)
         rows = self._rows(keys if absent else keys[self.sizes[keys] > 0])
-        return rows.select((F.col("key") - first).cast("int").alias("bi"), "payload")
+        return rows.select(F.expr(self._keys.stripe(name)).alias("bi"), "payload")
 
     def _as_cells(self, rows: DataFrame) -> DataFrame:
         """A row a stripe, in the column of its matrix."""
-        key, bi = F.col("key"), F.lit(0)
-        columns: list[Column] = []
-        for name, first in self._keys.first.items():
-            inside = key.between(first, first + self.kinds[name].grid.blocks[0] - 1)
-            bi = F.when(inside, key - first).otherwise(bi)
-            columns.append(F.when(inside, F.col("payload")).alias(name))
-        return rows.select(bi.cast("int").alias("bi"), F.lit(0).alias("bj"), *columns)
+        stripes = {name: self._keys.stripe(name) for name in self.kinds}
+        columns = [f"CASE WHEN {stripe} IS NOT NULL THEN payload END AS `{name}`" for name, stripe in stripes.items()]
+        return rows.selectExpr(f"COALESCE({', '.join(stripes.values())}, 0) AS bi", "0 AS bj", *columns)
 
     @cached_property
     def flat(self) -> SparkState:
         """The same matrices as blocks that know nothing of layers. No job."""
         kept = []
-        for name, first in self._keys.first.items():
-            rows = self._rows(first + np.arange(self.kinds[name].grid.blocks[0]))
-            bi = (F.col("key") - first).cast("int").alias("bi")
+        for name in self.kinds:
+            bi = F.expr(self._keys.stripe(name)).alias("bi")
+            rows = self._rows(self._keys_of(name))
             kept.append(Kept(rows.select(bi, F.lit(0).alias("bj"), F.col("payload").alias(name)), self.layers))
         return SparkState(self._backend, self.kinds, tuple(kept))
 
@@ -280,8 +291,11 @@ class LayeredState(State):
         return self.to_local().entries(name)
 
     def validate(self) -> None:
-        """Read every stripe."""
-        self.flat.validate()
+        """Read every stripe; in this process, once the matrices have grown: stripes written before are narrower."""
+        if len(self._keys.runs) > len(self.kinds):
+            self.to_local().validate()
+        else:
+            self.flat.validate()
 
     def stored_bytes(self, name: str) -> int:
         """Bytes of all payloads of a matrix: no job."""
@@ -289,8 +303,7 @@ class LayeredState(State):
 
     def sizes_of(self, name: str) -> Ids:
         """Bytes of each stripe of a matrix: no job."""
-        first = self._keys.first[name]
-        return self.sizes[first : first + self.kinds[name].grid.blocks[0]]
+        return self.sizes[self._keys_of(name)]
 
     def to_local(self) -> LocalState:
         """Bring all stripes into this process: one job."""
@@ -306,6 +319,17 @@ def _among(keys: Ids) -> Column:
         return F.expr(" OR ".join(f"key BETWEEN {first} AND {last}" for first, last in runs))
     padding = range(-1, len(keys) - LEAST_KEYS - 1, -1)  # no key is negative
     return F.expr(f"key IN ({', '.join(map(str, [*keys.tolist(), *padding]))})")
+
+
+def _absent(backend: SparkBackend, first: int, stop: int) -> Kept:
+    """A layer of the stripes from ``first`` on, all of them zero."""
+    ensure_open(backend.spark)
+    count, parts = stop - first, backend.parallelism
+    per = max(1, -(-count // parts))  # dealt out like cards, since neighbours are rich or empty together
+    key = F.expr(f"(id % {per}) * {parts} + id DIV {per} + {first}").alias("key")
+    cells = backend.spark.range(0, per * parts, 1, parts).select(key).where(F.col("key") < stop)
+    frame = cells.select("key", F.lit(None).cast("binary").alias("payload"))
+    return Kept(frame, frame)
 
 
 def _no_reports() -> Column:

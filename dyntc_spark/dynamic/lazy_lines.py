@@ -23,6 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.rings import Ring
+from dyntc_spark.dynamic import lazy_dense
 from dyntc_spark.errors import OverflowingCountError
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
@@ -48,6 +50,14 @@ def nothing(count: int, length: int, planes: int, modulus: Modulus) -> Sparse:
     return Sparse((count, length), none, none, np.zeros((planes, 0), np.int64 if modulus is None else np.int32))
 
 
+def from_array(array: Ints, ring: Ring) -> Sparse:
+    """Give lines written out, ``[line, place]`` or ``[plane, line, place]``, as a stack."""
+    flat = array if array.ndim == 2 else array.any(axis=0)
+    rows, columns = np.nonzero(flat)
+    values = ring.values(array[..., rows, columns], len(rows))
+    return sparse.from_coordinates(rows, columns, values, (flat.shape[0], flat.shape[1]), ring.modulus)
+
+
 def combine(base: Sparse, coefficients: Sparse, lines: Sparse, modulus: Modulus) -> Sparse:
     """Give ``base + coefficients · lines``.
 
@@ -63,6 +73,10 @@ def combine(base: Sparse, coefficients: Sparse, lines: Sparse, modulus: Modulus)
     """
     if not coefficients.nnz or not lines.nnz:
         return base
+    if len(some := lazy_dense.heavy(coefficients, lines, modulus)):
+        part, rest = split(coefficients, lines, some)
+        base = lazy_dense.sums(base, *part, modulus or (), starts_of)
+        return combine(base, *rest, modulus) if rest[0].nnz else base
     order = np.arange(base.shape[0])
     return _sums(base, coefficients, lines, order, modulus, own=False)
 
@@ -106,6 +120,13 @@ def restrict(lines: Sparse, ids: Ids) -> Sparse:
     kept[kept] = ids[places[kept]] == lines.columns[kept]
     columns = places[kept].astype(np.int32)
     return Sparse((lines.shape[0], len(ids)), lines.rows[kept], columns, lines.values[:, kept])
+
+
+def split(coefficients: Sparse, lines: Sparse, some: Ids) -> tuple[tuple[Sparse, Sparse], tuple[Sparse, Sparse]]:
+    """Give two products whose sum is ``coefficients · lines``: that of ``some`` lines, and that of the others."""
+    others = np.setdiff1d(np.arange(lines.shape[0]), some)
+    first, second = ((restrict(coefficients, ids), sparse.take_rows(lines, ids)) for ids in (some, others))
+    return first, second
 
 
 def with_units(lines: Sparse, ids: Ids) -> Sparse:

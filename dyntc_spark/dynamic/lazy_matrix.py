@@ -35,19 +35,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import checked_columns
-from dyntc_spark.blocks.grid import Axis, Grid
 from dyntc_spark.blocks.local import LocalBackend, LocalState, entry_arrays
 from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend, Entries, EntryArrays, State
 from dyntc_spark.blocks.superstep import Kind, Operation
-from dyntc_spark.dynamic.lazy_buffers import Buffers
+from dyntc_spark.dynamic import lazy_lines
+from dyntc_spark.dynamic.lazy_buffers import Buffers, bytes_of
 from dyntc_spark.dynamic.lazy_costs import Costs
 from dyntc_spark.dynamic.lazy_layers import LayeredState
 from dyntc_spark.dynamic.lazy_operations import ReadEntries, ReadLines
-from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW, Rebuild
+from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW, Rebuild, grown, stripes_of
 from dyntc_spark.errors import EntryValueError, RingMismatchError, SessionError, ShapeMismatchError
-from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 
 THEORY = 0.575  #: the ε that balances update and rebuild with the best known rectangular product
@@ -118,10 +117,7 @@ class LazyMatrix:
         self.worst_case = worst_case
         self._epsilon = epsilon
         self._budget = budget
-        self._kinds = {
-            BY_ROW: Kind(Grid(Axis(shape[0], height), Axis(shape[1], max(1, shape[1]))), ring),
-            BY_COLUMN: Kind(Grid(Axis(shape[1], height), Axis(shape[0], max(1, shape[0]))), ring),
-        }
+        self._kinds = stripes_of(shape, height, ring)
         self._state: State | None = None
         self._buffers = Buffers(shape, ring)
         self._rebuild: Rebuild | None = None
@@ -194,6 +190,22 @@ class LazyMatrix:
             other._buffers.append(buffers.columns_j, buffers.rows_i)
         return other
 
+    def grow(self, shape: tuple[int, int]) -> None:
+        """Let the matrix have more rows and columns, all of them zero: stripes are appended, without a job.
+
+        Stripes that are there stay as they are. A rebuild that is spread over updates is finished first.
+        """
+        if min(new - old for new, old in zip(shape, self.shape, strict=True)) < 0:
+            raise ShapeMismatchError(f"at least {self.shape} rows and columns", f"{shape}", "Make another matrix.")
+        self._advance(1)
+        kinds = stripes_of(shape, self._kinds[BY_ROW].grid.down.step, self.ring)
+        if isinstance(self._state, LayeredState):
+            self._state = self._state.grown(kinds)
+        elif isinstance(self._state, LocalState):
+            self._state = grown(self._state, kinds)
+        self._buffers.grow(shape)
+        self.shape, self._kinds = shape, kinds
+
     # --- Update ------------------------------------------------------------------------------
 
     def update(self, columns: npt.ArrayLike | Sparse, rows: npt.ArrayLike | Sparse) -> None:
@@ -250,7 +262,7 @@ class LazyMatrix:
         self._costs.rebuilding += time.perf_counter() - started
         if frozen.done:
             self._state, self._rebuild = frozen.state, None
-            self._costs.close_period()
+            self._costs.close_period(frozen.buffers.rank)
 
     # --- Lookup ------------------------------------------------------------------------------
 
@@ -263,12 +275,11 @@ class LazyMatrix:
             for name, ids in ((BY_ROW, down), (BY_COLUMN, across))
         ]
         lazy_rows, lazy_columns = self.state.run(*operations)[1]
-        started, rank = time.perf_counter(), 0
+        started = time.perf_counter()
         for buffers in self._pending():
             lazy_rows = buffers.add_rows(lazy_rows, down)
             lazy_columns = buffers.add_columns(lazy_columns, across)
-            rank += buffers.rank
-        self._costs.note_reading(time.perf_counter() - started, rank)
+        self._costs.note_reading(time.perf_counter() - started)
         return lazy_rows, lazy_columns
 
     def rows(self, ids: npt.ArrayLike) -> Ints:
@@ -366,7 +377,7 @@ class LazyMatrix:
 
     def _fill_with(self, j: Sparse, i: Sparse) -> float:
         """How full the active buffers would be with these lines: 1 is full."""
-        rank, held = self._buffers.rank + j.shape[0], self._buffers.stored_bytes + _bytes(j) + _bytes(i)
+        rank, held = self._buffers.rank + j.shape[0], self._buffers.stored_bytes + bytes_of(j) + bytes_of(i)
         return max(rank / self.capacity, held / self._budget)
 
     def _stack(self, lines: npt.ArrayLike | Sparse, side: int) -> Sparse:
@@ -376,10 +387,7 @@ class LazyMatrix:
         else:
             array = np.asarray(lines)
             array = array[None, :] if array.ndim == 1 else array.swapaxes(-1, -2) if side == 0 else array
-            flat = array if array.ndim == 2 else array.any(axis=0)
-            at, across = np.nonzero(flat)
-            values = self.ring.values(array[..., at, across], len(at))
-            found = sparse.from_coordinates(at, across, values, (flat.shape[0], flat.shape[1]), self.ring.modulus)
+            found = lazy_lines.from_array(array, self.ring)
         if found.shape[1] != length or len(found.values) != self.ring.planes:
             came = f"lines of {found.shape[1]} entries in {len(found.values)} planes"
             raise ShapeMismatchError(f"lines of {length} entries over {self.ring}", came, "J stands upright, I lies.")
@@ -389,7 +397,3 @@ class LazyMatrix:
         layers = np.zeros((self.ring.planes, *lines.shape), np.int64)
         layers[:, lines.rows, lines.columns] = lines.values
         return layers if self.ring.modulus else layers[0]
-
-
-def _bytes(lines: Sparse) -> int:
-    return lines.nnz * (8 + lines.values.itemsize * len(lines.values))

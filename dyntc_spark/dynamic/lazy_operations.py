@@ -18,7 +18,18 @@ from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Cell, Operation, Result, Where
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.kernels import codec
-from dyntc_spark.kernels.block import Block, Ints, Sparse
+from dyntc_spark.kernels.block import Block, Dense, Ints, Shape, Sparse
+
+
+def widened(block: Block | None, shape: Shape) -> Block | None:
+    """Give a stripe that was written before the matrix grew with the shape that it has now."""
+    if block is None or block.shape == shape:
+        return block
+    if isinstance(block, Sparse):
+        return Sparse(shape, block.rows, block.columns, block.values)
+    assert isinstance(block, Dense)  # noqa: S101  (of a ring of integers)
+    more = [(0, new - old) for new, old in zip(shape, block.shape, strict=True)]
+    return Dense(np.pad(block.values, [(0, 0), *more]))
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,10 @@ class Reading(Operation[Result]):
         """The matrix's own."""
         return self.ring
 
+    def block(self, cell: Cell) -> Block | None:
+        """The stripe in a cell."""
+        return widened(cell[self.name], cell.shape(self.name))
+
 
 @dataclass(frozen=True)
 class ReadLines(Reading[Sparse]):
@@ -53,7 +68,7 @@ class ReadLines(Reading[Sparse]):
         """Report the lines that lie in this stripe."""
         del left, right
         inside = self.stripes[cell.bi][1].astype(np.int32)  # as the rows of a block are: nothing is converted
-        cell.report(cell.bi, self.ring.take_rows(cell[self.name], inside))
+        cell.report(cell.bi, self.ring.take_rows(self.block(cell), inside))
 
     def collect(self, reports: Mapping[int, Block]) -> Sparse:
         """Put the lines in the order asked for."""
@@ -65,9 +80,11 @@ class ReadLines(Reading[Sparse]):
         if not parts:
             return lazy_lines.nothing(*shape, self.ring.planes, modulus)
         rows, columns, values = (np.concatenate(side, axis=-1) for side in zip(*parts, strict=True))
-        order = np.argsort(rows, kind="stable")
+        if (np.diff(self.rows) < 0).any():  # else the stripes are in the order asked for
+            order = np.argsort(rows, kind="stable")
+            rows, columns, values = rows[order], columns[order], values[:, order]
         kind = np.int64 if modulus is None else np.int32
-        return Sparse(shape, rows[order].astype(np.int32), columns[order], values[:, order].astype(kind, copy=False))
+        return Sparse(shape, rows.astype(np.int32), columns, values.astype(kind, copy=False))
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ class ReadEntries(Reading[Ints]):
         """Report the entries of this stripe that are not zero, as one line of all places in it."""
         del left, right
         places, inside = self.stripes[cell.bi]
-        found = self.ring.get(cell[self.name], inside, self.columns[places])
+        found = self.ring.get(self.block(cell), inside, self.columns[places])
         hit = np.flatnonzero(found.any(axis=0))
         shape = (1, len(places))
         cell.report(cell.bi, self.ring.from_coordinates(np.zeros_like(hit), hit, found[:, hit], shape))
@@ -135,7 +152,8 @@ class Fold(Operation[None]):
         del right
         if left is None:
             return
-        ring, before, shape = cell.ring(self.name), cell[self.name], cell.shape(self.name)
+        ring, shape = cell.ring(self.name), cell.shape(self.name)
+        before = widened(cell[self.name], shape)
         if before is None:
             before = lazy_lines.nothing(*shape, ring.planes, ring.modulus)
         if isinstance(before, Sparse):

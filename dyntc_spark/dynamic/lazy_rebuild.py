@@ -15,17 +15,36 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.grid import Axis, Grid, Ids
 from dyntc_spark.blocks.local import LocalState
+from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.strip import Strip
+from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.dynamic.lazy_buffers import Buffers
 from dyntc_spark.dynamic.lazy_layers import LayeredState
-from dyntc_spark.dynamic.lazy_operations import Fold
+from dyntc_spark.dynamic.lazy_operations import Fold, widened
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Sparse
 
 BY_ROW, BY_COLUMN = "by_row", "by_column"
+
+
+def stripes_of(shape: tuple[int, int], height: int, ring: Ring) -> dict[str, Kind]:
+    """Give the kinds of a matrix of this shape in stripes of rows, and of columns."""
+    return {
+        name: Kind(Grid(Axis(down, height), Axis(across, max(1, across))), ring)
+        for name, (down, across) in ((BY_ROW, shape), (BY_COLUMN, shape[::-1]))
+    }
+
+
+def grown(state: LocalState, kinds: dict[str, Kind]) -> LocalState:
+    """Give a state with zeros appended, so that its matrices are of these kinds."""
+    blocks = {
+        name: {at: wide for at, block in found.items() if (wide := widened(block, kinds[name].grid.extent(*at)))}
+        for name, found in state.blocks.items()
+    }
+    return LocalState(state.backend, kinds, blocks)
 
 
 class Rebuild:

@@ -24,41 +24,79 @@ BATCH_BYTES = 16 * 2**20  # payloads that a task hands back at a time
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """Stripes of a matrix that have keys one behind the other."""
+
+    name: str
+    stripe: int  #: the first one
+    key: int  #: its key
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Keys:
-    """The stripes of several matrices, numbered through.
+    """The stripes of several matrices, numbered through; stripes that come later have keys behind all others.
 
     Examples
     --------
-    >>> keys = Keys({"by_row": 0, "by_column": 7}, 12)
-    >>> keys.locate(6), keys.locate(7)
-    (('by_row', 6), ('by_column', 0))
+    >>> keys = Keys((Run("by_row", 0, 0, 7), Run("by_column", 0, 7, 5), Run("by_row", 7, 12, 2)))
+    >>> keys.locate(6), keys.locate(7), keys.locate(13)
+    (('by_row', 6), ('by_column', 0), ('by_row', 8))
+    >>> keys.of_stripes("by_row", np.array([0, 8]))
+    array([ 0, 13])
     """
 
-    first: Mapping[str, int]  #: the key of each matrix's first stripe
-    count: int
+    runs: tuple[Run, ...]
 
     @classmethod
     def of(cls, kinds: Mapping[str, Kind]) -> Keys:
         """Number the block rows of these matrices."""
-        first, count = {}, 0
+        return cls(()).grown(kinds)
+
+    def grown(self, kinds: Mapping[str, Kind]) -> Keys:
+        """Give the stripes that are new numbers behind those that are there."""
+        runs = list(self.runs)
         for name, kind in kinds.items():
-            first[name] = count
-            count += kind.grid.blocks[0]
-        return cls(first, count)
+            there = sum(run.count for run in self.runs if run.name == name)
+            if (more := kind.grid.blocks[0] - there) > 0:
+                runs.append(Run(name, there, Keys(tuple(runs)).count, more))
+        return Keys(tuple(runs))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(run.count for run in self.runs)
 
     def locate(self, key: int) -> tuple[str, int]:
         """Give the matrix of a stripe, and its number there."""
-        name = max((name for name, first in self.first.items() if first <= key), key=self.first.__getitem__)
-        return name, key - self.first[name]
+        run = max((run for run in self.runs if run.key <= key), key=lambda run: run.key)
+        return run.name, key - run.key + run.stripe
+
+    def of_stripes(self, name: str, stripes: Sizes) -> Sizes:
+        """Give the keys of stripes of a matrix."""
+        keys = np.zeros(len(stripes), np.int64)
+        for run in self.runs:
+            if run.name == name:
+                keys = np.where(stripes >= run.stripe, stripes - run.stripe + run.key, keys)
+        return keys
+
+    def stripe(self, name: str) -> str:
+        """Give the number of the stripe as a column, null for a stripe of another matrix."""
+        cases = [
+            f"WHEN key BETWEEN {run.key} AND {run.key + run.count - 1} THEN key - {run.key - run.stripe}"
+            for run in self.runs
+            if run.name == name
+        ]
+        return f"CAST(CASE {' '.join(cases)} END AS INT)" if cases else "CAST(NULL AS INT)"
 
 
 class Stripes:
     """Runs the operations of a superstep on one stripe at a time."""
 
-    def __init__(self, operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind], keys: Keys) -> None:
         self._operations = [(number, item, item.where) for number, item in enumerate(operations)]
         self._kinds = kinds
-        self._keys = Keys.of(kinds)
+        self._keys = keys
 
     def rewritten(self, columns: Mapping[str, pa.Array], place: int, key: int, reports: Reports) -> bytes | None:
         """Give the new payload of the stripe ``key``, which is row ``place`` of the batch."""
@@ -86,13 +124,15 @@ def _slice(operation: Operation[Any], stripe: int, joined: pa.Array | None, plac
     return strip.slices.get(stripe) if joined is None else strip.ring.decode(joined[place].as_buffer())
 
 
-def rewriting(operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind]) -> Callable[[Batches], Batches]:
+def rewriting(
+    operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind], keys: Keys
+) -> Callable[[Batches], Batches]:
     """Make the task of a superstep that writes: ``key, payload`` in, the same and reports out.
 
     The slices of a strip stand in a column ``left0`` (of operation 0, and so on) where they were too large to travel
     with the operation.
     """
-    stripes = Stripes(operations, kinds)
+    stripes = Stripes(operations, kinds, keys)
 
     def task(batches: Batches) -> Batches:
         try:

@@ -72,29 +72,40 @@ class Lines(NamedTuple):
 
 
 @compiled
-def missing_updated(
+def missing_updated(  # noqa: C901, PLR0912  (add up, mark, and look)
     vertices: Offsets, rows: Lines, coefficients: Lines, lines: Lines,
     starts: Offsets, degrees: Offsets, targets: Ids, primes: Offsets, marks: Offsets,
 ) -> tuple[Offsets, Offsets]:  # fmt: skip
-    """The same for ``rows + coefficients · lines`` modulo primes, sums that are never written down."""
+    """The same for ``rows + coefficients · lines`` modulo primes, sums that are never written down.
+
+    Only where the product has an entry is anything added up: elsewhere a row holds what it has an entry for. The
+    mark of what a row holds is even, that of what is being added up one less.
+    """
     sources, lacking = np.empty(len(vertices), np.int64), np.empty(len(vertices), np.int64)
     held, sums = np.empty(len(marks), np.int32), np.empty((len(marks), len(primes)), np.int64)
-    factors, reciprocals, count, mark = np.ones(len(primes), np.int64), 1.0 / primes, 0, marks[-1]
+    factors, reciprocals, count, mark = np.ones(len(primes), np.int64), 1.0 / primes, 0, marks[-1] + marks[-1] % 2
     for q in range(len(vertices)):
-        mark += 1
-        v = vertices[q]
-        factors[:] = 1
-        size = _add(rows, q, factors, primes, marks, mark, sums, held, 0)
+        mark += 2
+        v, size = vertices[q], 0
         for c in range(coefficients.begins[q], coefficients.begins[q + 1]):
             for plane in range(len(primes)):
                 factors[plane] = coefficients.values[plane, c]
-            size = _add(lines, coefficients.ids[c], factors, primes, marks, mark, sums, held, size)
+            size = _add(lines, coefficients.ids[c], factors, primes, marks, mark - 1, sums, held, size)
+        for e in range(rows.begins[q], rows.begins[q + 1]):
+            w = rows.ids[e]
+            if marks[w] == mark - 1:
+                for plane in range(len(primes)):
+                    sums[w, plane] += rows.values[plane, e]
+            else:
+                marks[w] = mark
         for k in range(size):
-            if _is_zero(sums[held[k]], primes, reciprocals):
-                marks[held[k]] = 0
+            marks[held[k]] = 0 if _is_zero(sums[held[k]], primes, reciprocals) else mark
         marks[v] = mark
-        lack = _lack(v, starts, degrees, targets, marks, mark)
-        k = 0
+        lack, e, k = _lack(v, starts, degrees, targets, marks, mark), rows.begins[q], 0
+        while lack < 0 and e < rows.begins[q + 1]:
+            if marks[rows.ids[e]] == mark:
+                lack = _lack(rows.ids[e], starts, degrees, targets, marks, mark)
+            e += 1
         while lack < 0 and k < size:
             if marks[held[k]] == mark:
                 lack = _lack(held[k], starts, degrees, targets, marks, mark)

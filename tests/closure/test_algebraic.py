@@ -57,9 +57,8 @@ class Pair:
             side.apply(as_edges(inserted), as_edges(deleted))
         self.edges = (self.edges - deleted) | set(inserted)
         after, found = set(as_pairs(self.twin.descendants(np.arange(self.n)))), self.engine.changes()
-        if found is not None:
-            assert as_pairs(found[0]) == sorted(after - before)
-            assert as_pairs(found[1]) == sorted(before - after)
+        assert as_pairs(found[0]) == sorted(after - before)
+        assert as_pairs(found[1]) == sorted(before - after)
 
     def random_batch(self, rng, most=5):
         """One edge, edges at one vertex in both directions, or any; some of those present go."""
@@ -244,6 +243,25 @@ def test_a_batch_that_fails_half_way_changes_nothing(monkeypatch, broken_name):
     pair.check()
 
 
+@pytest.mark.usefixtures("short_reach")
+def test_a_build_that_fails_in_the_end_changes_nothing(monkeypatch):
+    """A batch that has to build, and then cannot tell what it has changed."""
+    cycle, others = many_changes(np.random.default_rng(8), 31)
+    pair = Pair(31, cycle, seed=1)
+    pair.engine._build_seconds = 0.0
+
+    def broken(*_):
+        raise SessionError("an executor", "none", "Start one.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dyntc_spark.closure.algebraic.compared", broken)
+        with pytest.raises(SessionError):
+            pair.engine.apply(as_edges(others), as_edges(cycle[::2]))
+    pair.check()
+    pair.apply(others, cycle[::2])
+    pair.check()
+
+
 def test_an_init_that_fails_changes_nothing(monkeypatch):
     pair = Pair(6, [(0, 1), (1, 2), (2, 0)], seed=1)
 
@@ -254,24 +272,79 @@ def test_an_init_that_fails_changes_nothing(monkeypatch):
         patched.setattr(LocalState, "run", broken)
         with pytest.raises(SessionError):
             pair.engine.init(Edges.of([3], [4]), 9)
-        with pytest.raises(SessionError):
-            pair.engine.grow(500)
     pair.check()
 
 
-def test_grow(backend):
-    pair = Pair(3, [(0, 1), (1, 0)], backend, seed=1)
-    before = pair.engine.matrix
-    for n in (3, 4, 60, 300):  # 300 is beyond the room that a build leaves
+def test_growth_appends_stripes_and_builds_nothing(backend):
+    """200 and 500 are beyond the room that a build leaves, and that the growth before leaves."""
+    pair = Pair(3, [(0, 1), (1, 0)], backend, seed=1, epsilon=0.1)  # every update folds those before it
+    rooms = set()
+    for n in (3, 4, 60, 200, 500) if pair.engine.backend == "local" else (3, 200):
         for side in (pair.engine, pair.twin):
             side.grow(n)
         pair.n = n
-        pair.apply([(n - 1, 0)])
-        sample = np.array([0, 1, n - 1])
+        pair.apply([(n - 1, 0), (1, n - 1)])
+        pair.apply([(n - 2, n - 1)], [(n - 1, 0)])
+        rooms.add(pair.engine.matrix.shape)
+        sample = np.array([0, 1, n - 2, n - 1])
         assert as_pairs(pair.engine.descendants(sample)) == as_pairs(pair.twin.descendants(sample))
-        assert (pair.engine.matrix is before) == (n < 100)
-    with pytest.raises(ShapeMismatchError, match="at least 300"):
+        assert as_pairs(pair.engine.ancestors(sample)) == as_pairs(pair.twin.ancestors(sample))
+        assert pair.engine.query([0, n - 2], [n - 1, n - 1]).tolist() == [True, True]
+    assert len(rooms) == (3 if pair.engine.backend == "local" else 2)
+    assert pair.engine.stats()["builds"] == 1
+    pair.engine.matrix.state.validate()
+    assert pair.engine.verify().holds
+    assert inverse_holds(pair.engine)
+    with pytest.raises(ShapeMismatchError, match=f"at least {n}"):
         pair.engine.grow(7)
+
+
+def test_growth_without_a_certificate_draws_the_primes_that_it_needs():
+    engine = Algebraic(seed=1, verify=False)
+    engine.init(Edges.of([0], [1]), 2)
+    few = len(engine.primes)
+    engine.grow(300)
+    assert engine.stats()["builds"] == 1 + (len(engine.primes) > few)
+    engine.grow(20_000)
+    assert len(engine.primes) > few
+    assert engine.query([0, 19_999], [1, 0]).tolist() == [True, False]
+
+
+@pytest.fixture
+def short_reach(monkeypatch):
+    monkeypatch.setattr("dyntc_spark.closure.algebraic.REACH", 5)
+
+
+def many_changes(rng, n):
+    """A component of all vertices falls apart at many of them, and comes back."""
+    cycle = [(v, (v + 1) % n) for v in range(n)]
+    return cycle, [(int(x), int(y)) for x, y in rng.integers(n, size=(n, 2))]
+
+
+@pytest.mark.usefixtures("short_reach")
+@pytest.mark.parametrize("build_seconds", [0.0, 1e9])
+def test_batches_beyond_the_reach_are_split_or_built_whichever_is_faster(build_seconds):
+    rng = np.random.default_rng(8)
+    n = 31
+    cycle, others = many_changes(rng, n)
+    pair = Pair(n, cycle, seed=1)
+    for new, gone in ((others, cycle[::2]), (cycle[::2], others), (others, [])):
+        pair.engine._build_seconds = build_seconds
+        pair.apply(new, gone)
+        pair.check()
+        assert inverse_holds(pair.engine)
+    stats = pair.engine.stats()
+    split, built = stats["splits"], stats["rebuilt_batches"]
+    assert (split > 1, built, stats["builds"]) == (True, 0, 1) if build_seconds else (split, built > 1) == (0, True)
+
+
+def test_a_batch_within_the_reach_is_one_update():
+    rng = np.random.default_rng(8)
+    cycle, others = many_changes(rng, 31)
+    pair = Pair(31, cycle, seed=1)
+    pair.apply(others, cycle[::2])
+    stats = pair.engine.stats()
+    assert (stats["splits"], stats["rebuilt_batches"], stats["builds"]) == (0, 0, 1)
 
 
 def test_bad_input():

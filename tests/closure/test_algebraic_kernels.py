@@ -151,5 +151,7 @@ def test_systems_without_a_solution_or_too_large():
     everywhere = np.divmod(np.arange(size**2), size)
     full = sparse.from_coordinates(*everywhere, np.full((1, size**2), 2), (size, size), ring.modulus)
     many = sparse.from_coordinates([0], [2], [[1]], (size, 3), ring.modulus)
-    with pytest.raises(LargeSystem):
-        solved(many, full, ring, seconds=0)
+    with pytest.raises(LargeSystem) as large:
+        solved(many, full, ring, most=size - 1)
+    assert large.value.lines == size
+    assert large.value.seconds > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import calibrate, choose
+from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.auto import Auto, Where
 from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.engine import Edges
@@ -43,7 +45,7 @@ def test_refresh_gives_way_to_recompute_and_comes_back(caplog):
     n = 20_000
     hub, end, others = n - 2, n - 1, np.arange(n - 2)
     start = Edges.of(np.append(others, hub), np.append(np.full(n - 2, hub), end))
-    engine, twin = choose.create("auto"), Recompute()
+    engine, twin = Auto((Refresh, Recompute), Where("local", lambda: None, choose.BUDGET)), Recompute()
     for side in (engine, twin):
         side.init(start, n)
     assert engine.stats()["chosen"] == "refresh"
@@ -63,6 +65,25 @@ def test_refresh_gives_way_to_recompute_and_comes_back(caplog):
         assert engine.current.name == "refresh"
     assert same(engine, twin)
     assert engine.stats()["switches"] == 2
+
+
+def test_algebraic_takes_over_while_many_rows_change_in_few_pairs():
+    """A chain gets one more vertex at its end, and loses it: every row changes, by one pair; then its start does."""
+    n = 1500
+    engine, twin = choose.create("auto"), Recompute()
+    for side in (engine, twin):
+        side.init(chain(n - 1), n)
+    seen = []
+    for edge, times in ((Edges.of([n - 2], [n - 1]), 9), (Edges.of([0], [1]), 40)):
+        for _ in range(times):
+            change = (NONE, edge) if twin.query(edge.sources, edge.targets)[0] else (edge, NONE)
+            for side in (engine, twin):
+                side.apply(*change)
+        seen.append(engine.current.name)
+        everything = np.arange(n)
+        assert alike(engine.descendants(everything), twin.descendants(everything))
+        assert alike(engine.ancestors(everything), twin.ancestors(everything))
+    assert seen == ["algebraic", "refresh"]
 
 
 @settings(max_examples=60)
@@ -93,6 +114,9 @@ def test_estimates_order_the_engines_as_they_are():
     many = Load(10**6, 4 * 10**6, 6 * 10**7, changes=10, affected=9 * 10**5, changed=9 * 10**5)
     assert Refresh.seconds(few, costs) < Recompute.seconds(few, costs) / 100
     assert Refresh.seconds(many, costs) > Recompute.seconds(many, costs)
+    assert Algebraic.seconds(replace(many, below=1), costs) < Recompute.seconds(many, costs)
+    assert Algebraic.seconds(replace(many, below=500), costs) > Recompute.seconds(many, costs)
+    assert Algebraic.seconds(few, costs) > Refresh.seconds(few, costs)
     assert PathCounting.seconds(few, costs) is None or PathCounting.seconds(few, costs) > 0
     assert few.density == 6e-5
     seen = few.after(many, counted=False)
