@@ -5,6 +5,7 @@
     python3 run.py test ARGS       run pytest with these arguments only, e.g. -k codec
     python3 run.py test --slow     run the long tests, before a release (an hour or so)
     python3 run.py bench [ARGS]    run the benchmarks
+    python3 run.py soak [ARGS]     mixed actions with restarts for 30 minutes; --minutes, --actions, --seed
     python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
 
 What is installed already is not installed again. Java is taken from JAVA_HOME or PATH; where there is none,
@@ -47,6 +48,7 @@ CHECKS: list[Check] = [
     ("ruff format", ["-m", "ruff", "format", "--check"], ""),
     ("mypy", ["-m", "mypy"], ""),
     ("import layers", ["-c", LINT_IMPORTS], ""),
+    ("known weaknesses of dependencies", ["-m", "tests.audit"], ""),
     ("tests, classic Spark", ["-m", "pytest"], "classic"),
 ]
 # These run at the same time: a test on Spark mostly waits.
@@ -68,9 +70,9 @@ def main(arguments: list[str]) -> int:
     if command == "test":
         install({"[delta]", "dev"})
         return call([str(PYTHON), "-m", "pytest", *rest]) if rest else run_checks()
-    if command == "bench":
-        install({"bench"})
-        return call([str(PYTHON), "-m", "benchmarks", *rest])
+    if command in {"bench", "soak"}:
+        install({"[delta]" if command == "soak" else "bench"})
+        return call([str(PYTHON), "-m", "benchmarks.soak" if command == "soak" else "benchmarks", *rest])
     if command == "check-install" and not rest:
         return check_install()
     print(f"run.py knows no command {' '.join(arguments)!r}.\n\n{__doc__.strip()}", file=sys.stderr)

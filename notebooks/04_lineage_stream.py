@@ -3,8 +3,8 @@
 # MAGIC # Data lineage as a stream
 # MAGIC
 # MAGIC Jobs read tables and write tables; every run reports its edges. The reports arrive as files, a stream reads
-# MAGIC them, and each micro-batch is one atomic batch of the closure: the impact of a change is known as soon as the
-# MAGIC report is in.
+# MAGIC them, and each micro-batch is one atomic batch of the closure, once, whatever fails in between. It needs a
+# MAGIC session with Delta, where the closure and what changed are kept.
 
 # COMMAND ----------
 
@@ -25,22 +25,20 @@ DAYS = [
     [("insert", "silver.sessions", "gold.funnel"), ("insert", "silver.customers", "gold.revenue")],
     [("delete", "silver.customers", "silver.sessions"), ("insert", "gold.revenue", "report.board")],
 ]
-landing = Path(tempfile.mkdtemp(prefix="lineage-"))
+folder = Path(tempfile.mkdtemp(prefix="lineage-"))
+landing, location, checkpoint = folder / "landing", str(folder / "closure"), str(folder / "checkpoint")
+landing.mkdir()
 c = DynamicClosure.from_edges([("crm", "bronze.customers")], spark=spark)
-history = []
+c.save(location)
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## One report, one batch
+# MAGIC `available_now=True` takes what is there and ends, as a scheduled job would. Without it the stream goes on, and
+# MAGIC `stream.stop()` ends it.
 
 # COMMAND ----------
-
-
-def arrive(changes, batch):
-    """Apply what a micro-batch brought, and note what it changed."""
-    c.apply(changes)
-    history.append((batch, c.stats()["edges"], c.stats()["pairs"], c.changes().count()))
 
 
 def report(day):
@@ -49,24 +47,40 @@ def report(day):
     (landing / f"day-{day}.json").write_text("\n".join(lines))
 
 
+reports = spark.readStream.schema("op string, src string, dst string").option("maxFilesPerTrigger", 1)
+reports = reports.json(str(landing))
+report(0)
+report(1)
+c.stream(reports, checkpoint=checkpoint, available_now=True).await_termination()
+print(c)
+
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC On a classic session the stream hands its micro-batches to this process. With Spark Connect, where functions
-# MAGIC of a stream run on the server, the same files are read one by one.
+# MAGIC ## The next morning
+# MAGIC Another process opens the closure and goes on with the same checkpoint. Reports that were applied are not
+# MAGIC applied again.
 
 # COMMAND ----------
 
-for day in range(len(DAYS)):
-    report(day)
-    if session.is_connect(spark):
-        arrive(spark.createDataFrame(DAYS[day], "op string, src string, dst string"), day)
-        continue
-    stream = spark.readStream.schema("op string, src string, dst string").json(str(landing)).writeStream
-    stream = stream.foreachBatch(arrive).option("checkpointLocation", str(landing / "checkpoint"))
-    stream.trigger(availableNow=True).start().awaitTermination()
+c = DynamicClosure.open(location, spark=spark)
+report(2)
+report(3)
+c.stream(reports, checkpoint=checkpoint, available_now=True).await_termination()
+c.history().select("version", "batch_id", "inserted", "deleted", "edges").show()
+assert c.version == len(DAYS)
 
-spark.createDataFrame(history, "batch int, edges int, pairs int, changed int").show()
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What changed, for the next job
+# MAGIC The table `changes` has what became reachable and unreachable, a set of rows a version. It can be read as a
+# MAGIC stream.
+
+# COMMAND ----------
+
+changes = spark.read.format("delta").load(f"{location}/changes")
+changes.groupBy("version", "op").count().orderBy("version", "op").show()
 
 # COMMAND ----------
 
@@ -81,4 +95,3 @@ c.explain("crm", "report.board").show()
 c.plot()
 assert c.reaches("crm", "report.board")
 assert not c.reaches("silver.customers", "gold.funnel")
-assert len(history) == len(DAYS)

@@ -94,7 +94,10 @@ def _current(folder: Path) -> tuple[Path, dict[str, Any]]:
             f"{str(folder)!r}, which {'holds something else' if folder.exists() else 'is not there'}",
             "Build it first: dyntc build EDGES STORE.",
         )
-    current = folder / (folder / "CURRENT").read_text(encoding="ascii").strip()
+    name = (folder / "CURRENT").read_text(encoding="ascii", errors="replace").strip()
+    if not (name.isascii() and name.isdigit()):
+        raise StoreError("the name of a version in CURRENT", f"{name!r:.80}", "Build it again from the edges.")
+    current = folder / name
     try:
         manifest: dict[str, Any] = json.loads((current / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

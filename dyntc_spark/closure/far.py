@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import DataFrame
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.components import Components
@@ -83,6 +84,18 @@ class FarState(State):
         which = np.arange(len(rows.starts), dtype=np.int32)
         taken = pool.taken(rows, which)
         return cls(state.parts, Stripes.of_rows(backend, *taken), state.pairs + state.vertices)
+
+    @classmethod
+    def stored(cls, parts: Components, backend: SparkBackend, frame: DataFrame) -> FarState:
+        """Take rows from storage, stripes in the column ``payload``: one job; nothing is worked out again."""
+        return cls(parts, *Stripes.stored(backend, frame, parts.sizes))
+
+    def folded(self) -> DataFrame | None:
+        """All rows as stripes, ``first`` and ``payload``, the overlay among them: one job, if there is one."""
+        overlay = self.overlay()
+        if len(overlay.numbers):
+            self.stripes, self._stale[overlay.numbers] = self.stripes.rewritten(overlay), False
+        return self.stripes.frame()
 
     def near(self) -> State:
         """Give the same state with all rows in this process: one job."""

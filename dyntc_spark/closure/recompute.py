@@ -299,6 +299,19 @@ class Recompute(Engine):
             engine._edges, engine._closed = state.edges, Condensation.taken(state)
         return engine
 
+    def take(self, other: Engine) -> bool:
+        """Take the rows of ``refresh``, which are where ours would be, as they are; tell whether that was possible."""
+        taken = type(self).adopting(other, self._spark)
+        if not isinstance(taken, Recompute) or other.backend != self.backend:
+            return False
+        self._edges, self._closed = taken._edges, taken._closed  # noqa: SLF001  (one of us)
+        return True
+
+    def spark_for(self, size: int) -> SparkBackend | None:
+        """Where rows of so many bytes would be on Spark; None: they would be in this process."""
+        del size
+        return self._spark
+
     @property
     def state(self) -> State | None:
         """The closure as ``refresh`` keeps it; None where the search ran as joins."""

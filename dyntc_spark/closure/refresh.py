@@ -232,14 +232,21 @@ class Refresh(Engine):
     def take(self, other: Engine) -> bool:
         """Take the rows of another engine as they are, and tell whether that was possible."""
         state = getattr(other, "state", None)
-        if not isinstance(state, State) or isinstance(state, FarState):
+        if not isinstance(state, State) or (isinstance(state, FarState) and not self._spark):
             return False
         self.take_state(state)
         return True
 
     def take_state(self, state: State) -> None:
-        """Take rows that are in this process, and that nobody else changes."""
-        self._state, self._former = (FarState.moved(state, self._spark) if self._spark else state), None
+        """Take rows that nobody else changes; from this process they move to where the others would be."""
+        if self._spark is not None and not isinstance(state, FarState):
+            state = FarState.moved(state, self._spark)
+        self._state, self._former = state, None
+
+    def spark_for(self, size: int) -> SparkBackend | None:
+        """Where rows of so many bytes would be on Spark; None: they would be in this process."""
+        del size
+        return self._spark
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices: linear in the new ones."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from dyntc_spark.blocks.exhibit import BLOCKS_TYPE
 from dyntc_spark.blocks.workers import ERROR, REPORT, REPORT_TYPE, Batches
+from dyntc_spark.closure.stored_rows import cleared
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels import reach, stripe
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
@@ -92,6 +93,18 @@ def rewriting(overlay: Overlay, ends: dict[int, int], numbers: int) -> Callable[
             yield _row(found, 0)
 
     return _each_row(rewrite)
+
+
+def admitting(sizes: Ids) -> Callable[[Batches], Batches]:
+    """Make the task that takes stripes from storage, where components have these ``sizes``, or refuses them."""
+
+    def admit(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        held = Stripe.decode(row["payload"])
+        rows = cleared(held.first, held.offsets, held.heads, sizes)
+        weights = reach.weights(*rows, stripe.offsets_of(sizes))
+        yield _row(Stripe(held.first, *rows), int(weights @ sizes[held.first : held.first + held.rows]))
+
+    return _each_row(admit)
 
 
 def reading(wanted: Ids) -> Callable[[Batches], Batches]:

@@ -25,6 +25,7 @@ from dyntc_spark.blocks.lineage import Kept
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
 from dyntc_spark.closure import stripe_tasks
+from dyntc_spark.closure.stored_rows import require
 from dyntc_spark.closure.stripe_tasks import LENGTHS, PAIRS, STRIPES, Overlay
 from dyntc_spark.kernels import subgraph
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
@@ -85,6 +86,19 @@ class Stripes:
         kept, _ = backend.keep("stripes from this process", backend.spark.createDataFrame(_table(stripes)), {})
         layer = Layer(kept, frozenset(stripe.first for stripe in stripes))
         return cls(backend, (layer,), np.diff(offsets).astype(np.int32))
+
+    @classmethod
+    def stored(cls, backend: SparkBackend, frame: DataFrame, sizes: Ids) -> tuple[Stripes, int]:
+        """Take stripes from storage, their column ``payload``: one job, which checks what they say.
+
+        Gives also the number of pairs of vertices where components have these ``sizes``.
+        """
+        if not len(sizes):
+            return cls(backend, (), np.zeros(0, np.int32)), 0
+        made = frame.mapInArrow(stripe_tasks.admitting(sizes), STRIPES)
+        layer, lengths, pairs = _written(backend, "take stored stripes", made, len(sizes))
+        require(bool((lengths[sizes > 0] > 0).all()), "rows", "a row of each component", "fewer")
+        return cls(backend, (layer,), lengths), pairs
 
     def read(self, numbers: Ids) -> tuple[Offsets, Ids]:
         """Give the rows ``numbers``, which ascend, as offsets and heads: one job that reads the stripes they are in."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,7 +14,10 @@ from dyntc_spark.graph.arrow import NO_TARGET, ArrowAnswers, Table, Unknown, Ver
 from dyntc_spark.graph.frames import frame, session_for
 from dyntc_spark.graph.history import Difference, Graph
 from dyntc_spark.graph.relations import Relations
+from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.views import statement
+
+_Answer = TypeVar("_Answer")
 
 
 class Answers:
@@ -23,6 +29,7 @@ class Answers:
         self._graph = self._before = Graph()
         self._difference: Difference | None = None  # worked out when first asked for
         self.version = 0
+        self._losses = 0  # of blocks on Spark, after which the closure was built again
 
     @property
     def arrow(self) -> ArrowAnswers:
@@ -35,7 +42,7 @@ class Answers:
         >>> c.arrow.query([("a", "c"), ("c", "a")])["reachable"].to_pylist()
         [True, False]
         """
-        return ArrowAnswers(self._graph, self._chosen, self._changed, self.version)
+        return ArrowAnswers(self._graph, self._ask, self._changed, self.version)
 
     def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
         """Tell whether a path leads from ``src`` to ``dst``; with the state in this process it needs no Spark.
@@ -109,7 +116,7 @@ class Answers:
 
     def _changed(self) -> Difference:
         if self._difference is None:
-            self._difference = Difference.between(self._before, self._graph, self._chosen)
+            self._difference = self._ask(lambda engine: Difference.between(self._before, self._graph, engine))
         return self._difference
 
     @property
@@ -119,4 +126,26 @@ class Answers:
 
     def _count_pairs(self) -> int:
         every = self._graph.vertices.used
-        return len(self._engine.descendants(every)) - len(every)
+        return len(self._ask(lambda engine: engine.descendants(every))) - len(every)
+
+    # --- losses ------------------------------------------------------------------------------
+
+    def _ask(self, question: Callable[[Engine], _Answer]) -> _Answer:
+        """Ask the engine at work; what Spark has lost of its state is built again."""
+        known = self._losses
+        answer = self._surviving(lambda: question(self._chosen))
+        if self._losses > known:
+            self._mended()
+        return answer
+
+    def _surviving(self, act: Callable[[], _Answer]) -> _Answer:
+        """Do something with the engine, again where Spark has lost its state."""
+        return surviving(act, self._mend)
+
+    def _mend(self) -> None:
+        """Build the closure again from the edges of the graph."""
+        self._losses += 1
+        self._engine.init(self._graph.edges.edges, max(self._graph.vertices.extent, self._engine.vertices))
+
+    def _mended(self) -> None:
+        """Know that the state is another one now, with the same answers."""

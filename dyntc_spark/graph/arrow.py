@@ -16,12 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.engine import Edges
 from dyntc_spark.errors import MissingColumnError, OptionError, UnreachableError
 from dyntc_spark.graph.counting import path_counts
 from dyntc_spark.graph.history import Difference, Graph
 from dyntc_spark.graph.inputs import Ends, read_ends, read_vertices
 from dyntc_spark.graph.paths import shortest_paths
+from dyntc_spark.graph.surviving import Ask
 from dyntc_spark.progress import progress
 
 #: A Spark DataFrame, a pandas or Arrow table with the columns that are named, or a list of tuples in their order.
@@ -38,17 +39,19 @@ class ArrowAnswers:
 
     Parameters
     ----------
-    graph, engine
+    graph
         The graph, whose vertices the engine knows by number.
+    ask
+        Puts a question to the engine.
     changed
         Works out what the last batch changed.
     version
         Its number.
     """
 
-    def __init__(self, graph: Graph, engine: Engine, changed: Callable[[], Difference], version: int) -> None:
+    def __init__(self, graph: Graph, ask: Ask, changed: Callable[[], Difference], version: int) -> None:
         self._graph = graph
-        self._engine = engine
+        self._ask = ask
         self._changed = changed
         self._version = version
 
@@ -63,7 +66,8 @@ class ArrowAnswers:
         numbers = self._numbers(ends, unknown)
         columns = {"src": ends.src, "dst": ends.dst, "reachable": pa.array(self._reachable(numbers))}
         known = _known(numbers)
-        counts = path_counts(self._engine, Edges(numbers.sources[known], numbers.targets[known]))
+        pairs = Edges(numbers.sources[known], numbers.targets[known])
+        counts = self._ask(lambda engine: path_counts(engine, pairs))
         if counts is not None:
             columns["paths"] = counts.take(pa.array(np.cumsum(known) - 1, mask=~known))
         return pa.table(columns)
@@ -71,19 +75,19 @@ class ArrowAnswers:
     def descendants(self, vertex: Vertex, *, reflexive: bool = False) -> pa.Table:
         """Give the vertices that a vertex reaches: the column ``vertex``."""
         number = self._number(vertex)
-        found = self._engine.descendants(number).targets
+        found = self._ask(lambda engine: engine.descendants(number)).targets
         return pa.table({"vertex": self._graph.vertices.names(found if reflexive else found[found != number])})
 
     def ancestors(self, vertex: Vertex, *, reflexive: bool = False) -> pa.Table:
         """Give the vertices that reach a vertex: the column ``vertex``."""
         number = self._number(vertex)
-        found = self._engine.ancestors(number).sources
+        found = self._ask(lambda engine: engine.ancestors(number)).sources
         return pa.table({"vertex": self._graph.vertices.names(found if reflexive else found[found != number])})
 
     def pairs(self, *, reflexive: bool = False) -> pa.Table:
         """Give the whole closure: ``src``, ``dst``, as dictionaries of the vertices, four bytes an end."""
         used = self._graph.vertices.used
-        found = self._engine.descendants(used)
+        found = self._ask(lambda engine: engine.descendants(used))
         kept = slice(None) if reflexive else found.sources != found.targets
         names, place = self._graph.vertices.names(used), np.zeros(self._graph.vertices.extent, np.int32)
         place[used] = np.arange(len(used))
@@ -113,7 +117,7 @@ class ArrowAnswers:
         if target is NO_TARGET:
             return self._explain_pairs(source, src, dst)
         pair = Edges(self._number(source), self._number(target))
-        (path,) = shortest_paths(self._graph.edges, self._engine, pair)
+        (path,) = self._ask(lambda engine: shortest_paths(self._graph.edges, engine, pair))
         if path is None:
             raise UnreachableError(
                 "two vertices of which the first reaches the second",
@@ -135,7 +139,8 @@ class ArrowAnswers:
         steps: list[tuple[int, int]] = []
         reachable = np.zeros(len(ends), np.bool_)
         with progress("explaining", len(ends)) as shown:
-            for row, path in enumerate(shortest_paths(self._graph.edges, self._engine, numbers)):
+            paths = self._ask(lambda engine: shortest_paths(self._graph.edges, engine, numbers))
+            for row, path in enumerate(paths):
                 reachable[row] = path is not None
                 walked = list(pairwise(path)) if path else []
                 of += [row] * max(len(walked), 1)
@@ -168,14 +173,15 @@ class ArrowAnswers:
 
     def _numbers(self, ends: Ends, unknown: Unknown) -> Edges:
         """Give pairs as numbers: -1 for a vertex that the graph does not have, unless that is an error."""
-        if unknown not in {"raise", "false"}:
-            raise OptionError("unknown='raise' or unknown='false'", f"{unknown!r}", "The former is the default.")
+        if not isinstance(unknown, str) or unknown not in {"raise", "false"}:
+            raise OptionError("unknown='raise' or unknown='false'", f"{unknown!r:.80}", "The former is the default.")
         table, refuse = self._graph.vertices, unknown == "raise"
         return Edges(*(table.known_numbers(column, refuse=refuse) for column in (ends.src, ends.dst)))
 
     def _reachable(self, pairs: Edges) -> npt.NDArray[np.bool_]:
         known, answers = _known(pairs), np.zeros(len(pairs), np.bool_)
-        answers[known] = self._engine.query(pairs.sources[known], pairs.targets[known])
+        sources, targets = pairs.sources[known], pairs.targets[known]
+        answers[known] = self._ask(lambda engine: engine.query(sources, targets))
         return answers
 
 

@@ -7,24 +7,32 @@ this process, then written and published; when that fails, the closure is brough
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import choose
+from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.engine import Engine
+from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.closure.restored import restore
-from dyntc_spark.errors import ConflictError, DyntcError, OptionError
+from dyntc_spark.errors import ConflictError, DyntcError, OptionError, StorageError
 from dyntc_spark.graph.frames import session_for
-from dyntc_spark.graph.history import Graph, Tally
+from dyntc_spark.graph.history import Difference, Graph, Tally
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.showing import Shown
+from dyntc_spark.graph.store.checkpoint import far_rows
 from dyntc_spark.graph.store.commits import SHOWN, Commits
-from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.following import create_views
+from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import Loaded, Standing, Store
+from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.progress import progress
 
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 _LONGEST_ID = 500
 
 _log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
 
 
 class Attached(Shown):
@@ -46,6 +55,8 @@ class Attached(Shown):
         self._asked = ("auto", "auto")
         self._counted: tuple[Tally, Tally] = (self._tally, self._last)  # before the batch that is under way
         self._started = 0.0
+        self._owed = False  # whether the engine still has a batch that was undone
+        self._lock = threading.RLock()
 
     @classmethod
     def open(cls, location: str, version: int | None = None, spark: SparkSession | None = None) -> Self:
@@ -63,8 +74,7 @@ class Attached(Shown):
         place = Place(session_for(spark), location)
         commits = Store.required(place)
         closure, loaded = cls._made(place, commits, commits.upto(version), repairing=False)
-        restore(closure._engine, loaded.payloads, loaded.edges, loaded.extent)  # noqa: SLF001  (one of this class)
-        closure._bring(loaded)  # noqa: SLF001
+        surviving(lambda: closure._bring(loaded), lambda: None)  # noqa: SLF001  (one of this class)
         closure._is_past = version is not None and version < commits.head.version  # noqa: SLF001
         return closure
 
@@ -82,16 +92,20 @@ class Attached(Shown):
         closure._publish("checkpoint")  # noqa: SLF001
         return closure
 
-    def save(self, location: str) -> None:
+    def save(self, location: str, *, record_changes: bool = False) -> None:
         """Save the closure to a location, a path or a schema of the catalog, and attach it to that.
 
         From then on each batch is durable there before the call returns. At the location that the closure is
         attached to already, this writes a checkpoint, from which opening is fastest.
+
+        With ``record_changes``, what each later batch changes is kept in the table ``changes`` there: ``version``,
+        ``op``, ``src``, ``dst``, with Delta's change data feed. It stays so for this location.
         """
         place = Place(session_for(self._spark), location)
         if self._store is not None and self._store.place.location == place.location:
             self._begin()
             self._publish("checkpoint")
+            self._record(wanted=record_changes)
             return
         if Store.commits(place) is not None:
             raise place.refused("a closure, which this one is not attached to")
@@ -100,10 +114,24 @@ class Attached(Shown):
         self._store, self._is_past = Store(place), False
         try:
             self._begin()
-            self._publish("save", counts=self._tally)
+            self._publish("save", counts=self._tally, recording=record_changes)
         except BaseException:
             self._store, self._is_past = before
             raise
+
+    @classmethod
+    def create_location_views(
+        cls, location: str, prefix: str, *, permanent: bool = False, spark: SparkSession | None = None
+    ) -> list[str]:
+        """Create SQL views over a location, which need neither this library nor this process to follow it.
+
+        ``<prefix>_commits`` has the versions, ``_edges`` and ``_vertices`` the graph at the last one, and ``_changes``
+        what each version changed, where that is recorded (else there is no such view). They are temporary,
+        unless ``permanent``: then they are in the catalog's current schema. Gives their names.
+        """
+        place = Place(session_for(spark), location)
+        Store.required(place)
+        return create_views(place, prefix, permanent=permanent)
 
     def history(self) -> DataFrame:
         """The batches at the location, the first first: version, batch_id, author, time, counts and seconds.
@@ -130,8 +158,8 @@ class Attached(Shown):
     def vacuum(self, keep: int, *, files: bool = True) -> None:
         """Let older versions go, but for the last ``keep``; ``history`` still tells about them.
 
-        ``files``: whether to remove files, too, that Delta's retention period allows to remove; by default it is
-        a week.
+        ``files``: whether to put small files together, and to remove those that Delta's retention period allows
+        to remove; by default it is a week.
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise OptionError("at least 1 version to keep", f"{keep!r}", "The last one has to stay.")
@@ -160,6 +188,10 @@ class Attached(Shown):
                 "one whose last commit may have been or not",
                 "Call refresh() first.",
             )
+        self._restore()
+        if self._store.lacks(self.version):
+            self._store.record(self.version, self._difference_before())
+        self._store.flush()
 
     def _is_known(self, batch_id: str | int | None) -> bool:
         """Tell whether a batch was published before; refuse an id that cannot be remembered."""
@@ -191,14 +223,58 @@ class Attached(Shown):
                 undo()
                 self._graph = before
                 self._tally, self._last = self._counted
-                self._engine.init(before.edges.edges, before.vertices.extent)
+                self._owed = True
+                try:
+                    self._restore()
+                except StorageError as error:  # the cause is what the user has to know; this comes again
+                    _log.warning("%s", error)
                 raise
         super()._committed(before, touched)
-        if self._store is not None and self._store.is_due:
-            try:
+        if self._store is not None and batch is not None:
+            self._after(self._store)
+
+    def _after(self, store: Store) -> None:
+        """Write what follows a batch that is published; what fails is made good by a later one."""
+        try:
+            if store.recording:
+                store.record(self.version, self._changed())
+                store.flush()
+            if store.is_due:
                 self._publish("checkpoint")
-            except DyntcError as error:  # the batch itself is published
-                _log.warning("No checkpoint at version %d: %s", self.version, error)
+            if store.is_scattered:
+                store.compact()
+        except DyntcError as error:
+            _log.warning("Version %d is published, but not what follows it: %s", self.version, error)
+
+    def _record(self, *, wanted: bool) -> None:
+        """Have the location keep what batches change from now on, where that is wanted."""
+        if wanted and not self._attached().recording:
+            self._publish("record", recording=True)
+
+    def _difference_before(self) -> Difference:
+        """Work out again what the last version changed, which an earlier writer has published but not recorded."""
+        store = self._attached()
+        before = store.load(Store.required(store.place).upto(self.version - 1)).graph
+        return self._ask(lambda engine: Difference.between(before, self._graph, engine))
+
+    def _surviving(self, act: Callable[[], _Answer]) -> _Answer:
+        with self._lock:  # a stream may be changing it
+            self._restore()
+            return super()._surviving(act)
+
+    def _restore(self) -> None:
+        """Bring the engine back to the graph, where an undone batch has left it elsewhere; nothing is asked before."""
+        if not self._owed:
+            return
+        try:
+            self._engine.init(self._graph.edges.edges, self._graph.vertices.extent)
+        except Exception as error:
+            raise StorageError(
+                f"to bring the closure back to version {self.version}, after a batch that was not published",
+                f"{type(error).__name__}: {brief(error)}",
+                "Nothing is answered or changed before that succeeds: try again, or open the location anew.",
+            ) from error
+        self._owed = False
 
     def _publish(self, kind: str, counts: Tally | None = None, **facts: int) -> None:
         """Publish something about the version that there is."""
@@ -213,21 +289,26 @@ class Attached(Shown):
     @classmethod
     def _made(cls, place: Place, commits: Commits, wanted: Commits, *, repairing: bool) -> tuple[Self, Loaded]:
         """Read a version, and make a closure with its graph whose engine is still empty."""
-        store = Store(place, commits)
-        loaded = store.load(wanted, repairing=repairing)
-        asked = loaded.commit.engine, loaded.commit.backend
+        store, asked = Store(place, commits), (wanted.head.engine, wanted.head.backend)
         closure = cls(choose.create(*asked, place.spark), place.spark)
+        near = not repairing  # whatever is stored of a closure is not used then
+        loaded = store.load(
+            wanted, repairing=repairing, near=lambda size: near and _spark_for(closure._engine, size) is None
+        )
         closure._asked, closure._store = asked, store
         closure._graph = closure._before = loaded.graph
         closure._tally, closure.version = loaded.counts, loaded.commit.version
         return closure, loaded
 
     def _bring(self, loaded: Loaded) -> None:
-        """Bring the engine from the checkpoint to the version that was read."""
-        graph = loaded.graph
+        """Bring the engine to the checkpoint, and from there to the version that was read."""
+        graph, start, store = loaded.graph, loaded.start, self._attached()
         if loaded.anew:
             self._engine.init(graph.edges.edges, graph.vertices.extent)
             return
+        backend = _spark_for(self._engine, start.bytes) if start.vertices else None
+        far = (backend, far_rows(store.place, start)) if backend else None
+        restore(self._engine, loaded.payloads, loaded.edges, loaded.extent, far)
         self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
         inserted, deleted = graph.edges.minus(loaded.edges), loaded.edges.minus(graph.edges)
         if len(inserted) or len(deleted):
@@ -235,6 +316,7 @@ class Attached(Shown):
 
     def _follow(self, store: Store, commits: Commits) -> None:
         """Bring graph and engine to the last version; nothing is replaced before the engine has it."""
+        self._restore()
         if commits.head.number == store.number and commits.head.version == self.version:
             store.uncertain = False
             return
@@ -247,7 +329,7 @@ class Attached(Shown):
             self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
             inserted, deleted = graph.edges.minus(old.edges), old.edges.minus(graph.edges)
             if len(inserted) or len(deleted):
-                self._engine.apply(inserted, deleted)
+                self._surviving(lambda: self._engine.apply(inserted, deleted))
         self._graph = self._before = graph
         self._difference = None
         self._tally, self._last = commits.counts(), Tally()
@@ -258,3 +340,8 @@ class Attached(Shown):
         if self._store is None:
             raise OptionError("a closure at a location", "one in memory only", "Call save() first, or open().")
         return self._store
+
+
+def _spark_for(engine: Engine, size: int) -> SparkBackend | None:
+    """Where rows of so many bytes would be on Spark; None: in this process, or the engine keeps none."""
+    return engine.spark_for(size) if isinstance(engine, Auto | Refresh | Recompute) else None

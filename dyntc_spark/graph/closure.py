@@ -19,14 +19,16 @@ from dyntc_spark.closure import choose
 from dyntc_spark.errors import CycleError, InputError, RedundantChangeError, VertexTypeError
 from dyntc_spark.graph import interop
 from dyntc_spark.graph.arrow import Table, Vertex
-from dyntc_spark.graph.attached import Attached
 from dyntc_spark.graph.batch import net_effect, only_used, renumbered
 from dyntc_spark.graph.frames import session_for
+from dyntc_spark.graph.guard import guarded
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
+from dyntc_spark.graph.streamed import Streamed
+from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.progress import progress
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ class Verification:
         return self.repaired or not self.missing
 
 
-class DynamicClosure(Attached):
+@guarded
+class DynamicClosure(Streamed):
     """The closure of a directed graph, kept up to date while edges come and go.
 
     Every change is one atomic batch: when it is refused, the closure answers as
@@ -189,6 +192,7 @@ class DynamicClosure(Attached):
         op: str = "op",
         src: str = "src",
         dst: str = "dst",
+        timestamp: str = "timestamp",
     ) -> None:
         """Insert and delete edges, as one batch.
 
@@ -196,13 +200,15 @@ class DynamicClosure(Attached):
         ----------
         changes
             Columns ``op`` (``"insert"`` or ``"delete"``), ``src`` and ``dst``, or triples. Where an edge is named
-            more than once the last change counts, so a Spark DataFrame that does this should be sorted.
+            more than once the last change counts: by the column ``timestamp`` where the table has it, else by the
+            order of the rows. A Spark DataFrame has no order of rows: without times, and at one time,
+            changes that contradict each other are a ``ContradictionError``.
         strict
             Whether a change that changes nothing is an error.
         batch_id
             At a location: a name of the batch, which is remembered there. A batch whose name is known does nothing,
             so that one whose fate is not known can be sent again.
-        op, src, dst
+        op, src, dst, timestamp
             What these columns are called in ``changes``.
 
         Examples
@@ -214,7 +220,7 @@ class DynamicClosure(Attached):
         """
         if not self._is_known(batch_id):
             known_as = None if batch_id is None else str(batch_id)
-            self._change(*read_changes(changes, (op, src, dst)), strict=strict, batch_id=known_as)
+            self._change(*read_changes(changes, (op, src, dst), timestamp), strict=strict, batch_id=known_as)
 
     def drop(self, vertices: Iterable[Vertex] | Table) -> None:
         """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``.
@@ -254,13 +260,13 @@ class DynamicClosure(Attached):
     def on_spark(self, spark: SparkSession | None = None) -> None:
         """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
         spark = session_for(spark or self._spark)
-        self._engine = self._engine.moved(SparkBackend(spark))
+        self._engine = self._surviving(lambda: self._engine.moved(SparkBackend(spark)))
         self._spark, self._asked = spark, (self._asked[0], "spark")
         self._show(None)
 
     def in_process(self) -> None:
         """Move the state into this process; answers are the same."""
-        self._engine = self._engine.moved(LocalBackend())
+        self._engine = self._surviving(lambda: self._engine.moved(LocalBackend()))
         self._asked = self._asked[0], "local"
         self._show(None)
 
@@ -271,7 +277,7 @@ class DynamicClosure(Attached):
         reaches, the vertex reaches too.
         """
         with progress("verifying", 1):
-            found = self._engine.verify()
+            found = self._ask(lambda _: self._engine.verify())
         ends = self._graph.named(found.missing)
         if found.repaired:
             self._show(None)
@@ -291,7 +297,7 @@ class DynamicClosure(Attached):
             shown.at(f"closing, engine {self._engine.name}")
             new = np.arange(len(names))
             with _naming_cycles(graph.vertices.names, names, new):
-                self._engine.init(numbers, len(names))
+                surviving(lambda: self._engine.init(numbers, len(names)), lambda: None)
         self._graph = graph.begun(numbers, names)
         self._last = Tally(inserted=len(self._graph.edges))
         self._tally = self._tally.plus(insertions_ignored=len(ends) - len(self._graph.edges))
@@ -313,7 +319,7 @@ class DynamicClosure(Attached):
         self._engine.grow(max(self._engine.vertices, int(new.max(initial=-1)) + 1))
         if len(inserted) or len(net.deleted):
             with _naming_cycles(table.names, added, new):
-                self._engine.apply(inserted, net.deleted)
+                self._surviving(lambda: self._engine.apply(inserted, net.deleted))
         self._graph = before.after(inserted, net.deleted, added, new)
         self._last = Tally(
             inserted=len(inserted),

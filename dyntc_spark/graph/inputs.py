@@ -16,10 +16,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from dyntc_spark.errors import InputError, MissingColumnError, UnknownOperationError, VertexTypeError
-from dyntc_spark.graph.kinds import NAMEABLE, canonical, refuse_nulls
+from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.errors import (
+    ContradictionError,
+    InputError,
+    MissingColumnError,
+    OptionError,
+    UnknownOperationError,
+    VertexTypeError,
+)
+from dyntc_spark.graph.kinds import NAMEABLE, canonical, encoded, refuse_nulls
 
 INSERT, DELETE = "insert", "delete"
 
@@ -52,15 +61,23 @@ def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa
 def read_changes(
     data: Any,  # noqa: ANN401  (tables of several libraries)
     names: Sequence[str] = ("op", "src", "dst"),
+    timestamp: str | None = None,
 ) -> tuple[Ends, npt.NDArray[np.bool_]]:
     """Read changes: the columns called ``names``, or triples; give edges and whether each is inserted.
+
+    They come in the order of their times, where the table has a column ``timestamp``, else in that of the rows. Rows
+    of a Spark DataFrame have none: there, and at one time, two changes of an edge are refused unless they agree.
 
     Examples
     --------
     >>> read_changes([("insert", 1, 2), ("delete", 2, 3)])[1]
     array([ True, False])
+    >>> late = pa.table({"op": ["delete", "insert"], "src": [1, 1], "dst": [2, 2], "at": [20, 10]})
+    >>> read_changes(late, timestamp="at")[1]
+    array([ True, False])
     """
-    op, src, dst = _columns(data, names)
+    timed = timestamp is not None and timestamp in _names(data)
+    op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
     if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
         op = pa.array([None if value is None else str(value) for value in op.to_pylist()], pa.string())
     wrong = pc.index(pc.is_in(op, value_set=pa.array([INSERT, DELETE])), False).as_py()
@@ -70,7 +87,13 @@ def read_changes(
             f"{op[wrong].as_py()!r} in row {wrong}",
             "Mind the case.",
         )
-    return _ends(src, dst, names[1:]), pc.equal(op, INSERT).to_numpy(zero_copy_only=False)
+    ends, inserting = _ends(src, dst, names[1:]), pc.equal(op, INSERT).to_numpy(zero_copy_only=False)
+    if not times and not isinstance(data, DataFrame):
+        return ends, inserting
+    order, moments = _moments(times, len(ends), str(timestamp))
+    src, dst = (column.take(pa.array(order)) for column in (ends.src, ends.dst))
+    _refuse_contradictions(Ends(src, dst), inserting[order], moments, order)
+    return Ends(src, dst), inserting[order]
 
 
 def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables of several libraries)
@@ -81,12 +104,14 @@ def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables 
     >>> read_vertices([3, 4], "sources").type
     DataType(int64)
     """
-    if isinstance(values, str | bytes | dict):
-        raise InputError(f"a list of vertices in {name!r}", f"the single value {values!r}", "Put it into a list.")
-    if hasattr(values, "columns"):  # a table, of whatever library
+    is_table = hasattr(values, "columns")  # of whatever library
+    if isinstance(values, str | bytes | dict) or not (is_table or isinstance(values, Iterable)):
+        raise InputError(f"a list of vertices in {name!r}", f"the single value {values!r:.80}", "Put it into a list.")
+    if is_table:
         (column,) = _columns(values, [name])
     else:
-        column = _column(values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else list(values), name)
+        arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+        column = _column(values.to_pylist() if arrow else _listed(values, f"a list of vertices in {name!r}"), name)
     refuse_nulls(column, name)
     return column
 
@@ -103,14 +128,48 @@ def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
     return Ends(src, dst)
 
 
+def _moments(times: Sequence[pa.Array], rows: int, name: str) -> tuple[Ids, Ids]:
+    """Give the order of rows by their times, and for each row in this order which of the different times it has."""
+    if not times or not rows:
+        return np.arange(rows), np.zeros(rows, np.int64)
+    (column,) = times
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise InputError(f"a time in every row of column {name!r}", f"null in row {row}", "Repair these rows first.")
+    if pa.types.is_nested(column.type):
+        raise InputError(f"times in column {name!r}", f"{column.type}", "Name another column with timestamp=.")
+    order = pc.sort_indices(column).to_numpy()
+    ranks = encoded(column)[0][order]
+    return order.astype(np.int64), np.cumsum(np.diff(ranks, prepend=ranks[0]) != 0)
+
+
+def _refuse_contradictions(ends: Ends, inserting: npt.NDArray[np.bool_], moments: Ids, rows: Ids) -> None:
+    """Raise the error that names an edge which is inserted and deleted at one moment, by the numbers of its rows."""
+    places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
+    keys = places[: len(ends)] * len(different) + places[len(ends) :]
+    order = np.lexsort((moments, keys))
+    same = (np.diff(keys[order]) == 0) & (np.diff(moments[order]) == 0)
+    wrong = np.flatnonzero(same & (inserting[order][1:] != inserting[order][:-1]))
+    if len(wrong):
+        at, other = order[wrong[0]], order[wrong[0] + 1]
+        edge = (ends.src[at].as_py(), ends.dst[at].as_py())
+        raise ContradictionError(
+            "one change of an edge, or times that tell which is the last",
+            f"an insertion and a deletion of {edge!r} in the rows {sorted((int(rows[at]), int(rows[other])))}",
+            "Add a column of times and name it with timestamp=, or leave one of the rows out.",
+        )
+
+
 # --- columns of every kind of table ----------------------------------------------------------
 
 
 def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
     """Give the columns called ``names``, in canonical types."""
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError("names of columns that are strings", f"{list(names)!r:.80}", "Rename the columns first.")
     if isinstance(data, DataFrame):
         _require(data.columns, names)
-        return _of_table(data.select(*names).toArrow(), names)
+        return _of_table(_selected(data, names).toArrow(), names)
     if type(data).__module__.partition(".")[0] == "pandas":
         _require(getattr(data, "columns", ()), names)
         return [_of_series(data[name], name) for name in names]
@@ -123,7 +182,32 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
         return _of_table(table, names)
     if isinstance(data, str | bytes | dict) or not isinstance(data, Iterable):
         raise InputError(_TAKEN, f"{type(data).__name__}", f"Its columns are {', '.join(names)}.")
-    return _of_rows(list(data), names)
+    return _of_rows(_listed(data, _TAKEN), names)
+
+
+def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
+    """Give the names of a table's columns; a list of tuples has none."""
+    named = getattr(data, "column_names", None)  # Arrow's
+    return list(getattr(data, "columns", ()) if named is None else named)
+
+
+def _selected(data: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Give the columns called ``names``; Spark would take a name with a dot for a field of a struct."""
+    try:
+        found = data.select(*(f"`{name.replace('`', '``')}`" for name in names))
+        _require(found.columns, names)
+    except AnalysisException as error:  # names that differ in their case only, say
+        raise MissingColumnError(
+            f"the columns {', '.join(names)}, each once", str(error).partition("\n")[0], "Rename them."
+        ) from error
+    return found
+
+
+def _listed(values: Iterable[Any], expected: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError as error:  # an array without dimensions, say
+        raise InputError(expected, f"{type(values).__name__}: {error}", "Put it into a list.") from error
 
 
 def _require(found: Iterable[Any], names: Sequence[str]) -> None:
@@ -138,17 +222,24 @@ def _require(found: Iterable[Any], names: Sequence[str]) -> None:
 
 
 def _of_table(table: pa.Table, names: Sequence[str]) -> list[pa.Array]:
-    columns = (table.column(name) for name in names)
-    return [
-        canonical(column.combine_chunks() if column.num_chunks else pa.array([], column.type), name)
-        for column, name in zip(columns, names, strict=True)
-    ]
+    return [canonical(_joined(table.column(name), name), name) for name in names]
+
+
+def _joined(column: pa.ChunkedArray, name: str) -> pa.Array:
+    try:
+        return column.combine_chunks() if column.num_chunks else pa.array([], column.type)
+    except pa.ArrowException as error:  # unions, say
+        raise VertexTypeError(f"values that Arrow joins in column {name!r}", f"{column.type}", NAMEABLE) from error
 
 
 def _of_series(series: Any, name: str) -> pa.Array:  # noqa: ANN401  (pandas, which need not be installed)
     if series.dtype == object:
-        return _column([None if null else value for value, null in zip(series, series.isna(), strict=True)], name)
-    array = pa.array(series, from_pandas=True)
+        try:
+            nulls = series.isna()
+        except ArithmeticError as error:  # a signalling NaN
+            raise VertexTypeError(f"values in column {name!r}", f"{error!r}", NAMEABLE) from error
+        return _column([None if null else value for value, null in zip(series, nulls, strict=True)], name)
+    array = _array(series, name)
     return canonical(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, name)
 
 
@@ -180,12 +271,13 @@ def _column(listed: list[Any], name: str) -> pa.Array:
     return canonical(_array(values, name), name)
 
 
-def _array(values: list[Any], name: str) -> pa.Array:
+def _array(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (a list, or a series of pandas)
     try:
         return pa.array(values, from_pandas=True)  # NaN is null
-    except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+    except (pa.ArrowException, ArithmeticError, ValueError, TypeError) as error:
+        came = getattr(values, "dtype", type(next(iter(values), None)).__name__)
         raise VertexTypeError(
-            f"values that Arrow knows in column {name!r}", f"{type(values[0]).__name__}: {error}", NAMEABLE
+            f"values that Arrow knows in column {name!r}", f"{came}: {error!s:.200}", NAMEABLE
         ) from error
 
 

@@ -22,9 +22,13 @@ NAMEABLE = (
     "Strings, numbers, booleans, binary, dates, time stamps, intervals, and arrays and structs of these "
     "can name vertices; cast the others."
 )
+#: A decimal number has so many at most.
+DIGITS = 38
+#: Arrays and structs lie in each other so deep at most.
+DEEPEST = 40
 
 
-def canonical(column: pa.Array, name: str) -> pa.Array:
+def canonical(column: pa.Array, name: str, depth: int = 0) -> pa.Array:
     """Give a column in the one type of its kind; errors call it ``name``.
 
     Examples
@@ -34,27 +38,47 @@ def canonical(column: pa.Array, name: str) -> pa.Array:
     >>> canonical(pa.array([{"shop": 1, "item": "x"}]), "src").type
     StructType(struct<shop: int64, item: string>)
     """
+    if depth > DEEPEST:
+        raise VertexTypeError(f"vertices of at most {DEEPEST} arrays and structs in each other", "more", NAMEABLE)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_struct(column.type) and column.type.num_fields:
-        fields = [canonical(child, f"{name}.{field.name}") for child, field in zip(*_parts(column), strict=True)]
+        fields = [
+            canonical(child, f"{name}.{field.name}", depth + 1) for child, field in zip(*_parts(column), strict=True)
+        ]
         names = [field.name for field in column.type]
         return pa.StructArray.from_arrays(fields, names, mask=column.is_null())
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        values = canonical(column.flatten(), f"{name}[]")
+        values = canonical(column.flatten(), f"{name}[]", depth + 1)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(ends), values, mask=column.is_null())
     wanted = next((make(column.type) for fits, make in _CANONICAL if fits(column.type)), None)
-    if wanted is None:
+    if wanted is None or (pa.types.is_decimal(wanted) and wanted.scale > DIGITS):
         raise VertexTypeError(f"vertices that can be compared in column {name!r}", f"{column.type}", NAMEABLE)
     try:
         column = column.cast(wanted)
+        if pa.types.is_string(wanted):
+            column.validate(full=True)  # Arrow takes any bytes for text that it is given beside some
     except pa.ArrowException as error:
         raise VertexTypeError(f"{wanted} in column {name!r}", f"{column.type}: {error}", "Cast it first.") from error
+    _refuse_far_times(column, name)
     if pa.types.is_floating(wanted):  # NaN names nothing, and 0.0 is -0.0
         column = pc.add(pc.if_else(pc.is_nan(column), None, column), 0.0)
     return column
+
+
+def _refuse_far_times(column: pa.Array, name: str) -> None:
+    """Refuse dates and time stamps that neither Python nor Spark has."""
+    if pa.types.is_timestamp(column.type):
+        bounds, numbers = _STAMPS, column.cast(pa.int64())
+    elif pa.types.is_date(column.type):
+        bounds, numbers = _DATES, column.cast(pa.int32())
+    else:
+        return
+    found = pc.min_max(numbers).as_py()
+    if found["min"] is not None and not bounds[0] <= found["min"] <= found["max"] <= bounds[1]:
+        raise VertexTypeError(f"years from 1 to 9999 in column {name!r}", "others", "Correct these rows first.")
 
 
 def refuse_nulls(column: pa.Array, name: str) -> None:
@@ -138,6 +162,10 @@ def _parts(column: pa.Array) -> tuple[list[pa.Array], list[pa.Field]]:
     return column.flatten(), list(column.type)
 
 
+#: From the year 1 to the year 9999: days, and microseconds.
+_DATES = (-719_162, 2_932_896)
+_STAMPS = (86_400_000_000 * _DATES[0], 86_400_000_000 * (_DATES[1] + 1) - 1)
+
 _SPARK_TYPES = {
     pa.bool_(): "boolean",
     pa.int32(): "int",
@@ -156,7 +184,7 @@ _CANONICAL: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa
     (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), lambda _kind: pa.string()),
     (pa.types.is_string_view, lambda _kind: pa.string()),
     (pa.types.is_floating, lambda _kind: pa.float64()),
-    (pa.types.is_decimal, lambda kind: pa.decimal128(38, kind.scale)),
+    (pa.types.is_decimal, lambda kind: pa.decimal128(DIGITS, max(kind.scale, 0))),
     (pa.types.is_date, lambda _kind: pa.date32()),
     (pa.types.is_timestamp, lambda kind: pa.timestamp("us", kind.tz and "UTC")),
     (pa.types.is_duration, lambda _kind: pa.duration("us")),

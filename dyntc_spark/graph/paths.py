@@ -41,10 +41,13 @@ def shortest_paths(edges: EdgeSet, closure: Engine, pairs: Edges) -> Iterator[li
     ancestors of all targets are gathered first, in one job.
     """
     gathered = closure.exact and closure.backend == "spark"
-    reaching = closure.ancestors(pairs.targets) if gathered else Edges.of()
+    return _found(edges, closure, pairs, closure.ancestors(pairs.targets) if gathered else None)
+
+
+def _found(edges: EdgeSet, closure: Engine, pairs: Edges, reaching: Edges | None) -> Iterator[list[int] | None]:
     for source, target in zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True):
         guide: Guide = None
-        if gathered:
+        if reaching is not None:
             begin, end = np.searchsorted(reaching.targets, [target, target + 1])
             guide = _among(reaching.sources[begin:end])
         elif closure.exact:

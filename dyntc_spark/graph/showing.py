@@ -40,7 +40,7 @@ class Shown(Answers):
 
     def stats(self) -> dict[str, Any]:
         """Sizes, the number of batches and what became of them, and under ``details`` what the engine says."""
-        details = dict(self._engine.stats())
+        details = self._ask(lambda _: {**self._engine.stats(), "losses": self._losses})
         return {
             "version": self.version,
             "vertices": len(self._graph.vertices),
@@ -71,7 +71,7 @@ class Shown(Answers):
         A small graph is drawn in layers, a node for each set of vertices that reach each other; of a larger one the
         matrix is shown: how many pairs of vertices, in a topological order, are in each part of it.
         """
-        return plots.draw(self._graph, self._chosen, ax)
+        return self._ask(lambda engine: plots.draw(self._graph, engine, ax))
 
     def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
         """Give the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
@@ -92,7 +92,7 @@ class Shown(Answers):
         """
         found = self._graph.edges.edges
         if closure:
-            found = self._chosen.descendants(self._graph.vertices.used)
+            found = self._ask(lambda engine: engine.descendants(self._graph.vertices.used))
             apart = found.sources != found.targets
             found = Edges(found.sources[apart], found.targets[apart])
         return interop.to_networkx(self._graph.vertices.names(), self._graph.named(found))
@@ -106,6 +106,9 @@ class Shown(Answers):
         return display.html(repr(self), self._last, self._graph, self._chosen)
 
     # --- helpers -----------------------------------------------------------------------------
+
+    def _mended(self) -> None:
+        self._show(None)
 
     def _committed(self, before: Graph, touched: Touched | None) -> None:
         """Number the batch that is done, and let the views see it; None: everything may be another."""
@@ -136,7 +139,7 @@ class Shown(Answers):
         """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted."""
         rows = [touched.rows, self._changed().rows]
         if isinstance(self._chosen, CountsPaths):
-            rows.append(self._chosen.ancestors(touched.vertices).sources)
+            rows.append(self._ask(lambda engine: engine.ancestors(touched.vertices)).sources)
         return Touched(touched.vertices, np.unique(np.concatenate(rows)))
 
     def _relations(self, relations: Relations, touched: Touched | None) -> dict[str, DataFrame]:
@@ -145,7 +148,7 @@ class Shown(Answers):
         details = pa.array([[(key, str(value)) for key, value in stats.pop("details").items()]], _DETAILS)
         columns = {key: pa.array([value]) for key, value in stats.items()}
         return {
-            **relations.tables(self._graph, self._chosen, touched),
+            **self._ask(lambda engine: relations.tables(self._graph, engine, touched)),
             "changes": frame(relations.spark, self.arrow.changes()),
             "stats": frame(relations.spark, pa.table({**columns, "details": details})),
         }

@@ -25,6 +25,8 @@ from dyntc_spark.session import ensure_open
 
 NAMES = ("edges", "vertices", "closure", "changes", "stats")
 FUNCTIONS = ("descendants", "ancestors", "path")
+#: What the statements are about.
+RELATIONS = ("vertices", "rows", "changes", "stats")
 
 _log = logging.getLogger(__name__)
 
@@ -43,12 +45,7 @@ class Views:
     """
 
     def __init__(self, spark: SparkSession, prefix: str) -> None:
-        if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z_]\w*", prefix, re.ASCII) or len(prefix) > _LONGEST:
-            raise IdentifierError(
-                f"a prefix of at most {_LONGEST} letters, digits and underscores that does not begin with a digit",
-                f"{prefix!r}",
-                "The views are called <prefix>_edges, <prefix>_vertices and so on.",
-            )
+        require_prefix(prefix)
         self.spark = spark
         self.prefix = prefix
         self._mark = uuid.uuid4().hex[:12]
@@ -81,13 +78,9 @@ class Views:
         return f"dyntc_{self._mark}_{name}"
 
     def _create(self, names: tuple[str, ...], vertex: str) -> None:
+        relations = {name: self._relation(name) for name in RELATIONS}
         for name in names:
-            text = statement(name)
-            columns = ", ".join(f"{column} COMMENT {_quoted(said)}" for column, said in column_comments(text).items())
-            body = re.sub(r"\{(\w+)\}", lambda found: self._relation(found[1]), text)
-            about = _quoted(text.partition(": ")[2].partition("\n")[0])
-            view = f"CREATE OR REPLACE TEMPORARY VIEW {self.prefix}_{name} ({columns}) COMMENT {about} AS\n{body}"
-            self.spark.sql(view)
+            create(self.spark, f"{self.prefix}_{name}", statement(name), relations)
         self._vertex = vertex
         if not {"edges", "closure"} <= set(names):
             return
@@ -105,6 +98,25 @@ class Views:
             return self.spark.table(f"{self.prefix}_{name}").columns == list(column_comments(statement(name)))
         except PySparkException:
             return False
+
+
+def require_prefix(prefix: str) -> None:
+    """Refuse what cannot begin the name of a view."""
+    if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z_]\w*", prefix, re.ASCII) or len(prefix) > _LONGEST:
+        raise IdentifierError(
+            f"a prefix of at most {_LONGEST} letters, digits and underscores that does not begin with a digit",
+            f"{prefix!r}",
+            "The views are called <prefix>_edges, <prefix>_vertices and so on.",
+        )
+
+
+def create(spark: SparkSession, view: str, text: str, relations: Mapping[str, str], *, permanent: bool = False) -> None:
+    """Create a view, in place of one of the same name, by a statement over relations that are called as given."""
+    columns = ", ".join(f"{column} COMMENT {_quoted(said)}" for column, said in column_comments(text).items())
+    body = re.sub(r"\{(\w+)\}", lambda found: relations[found[1]], text)
+    about = _quoted(text.partition(": ")[2].partition("\n")[0])
+    kind = "VIEW" if permanent else "TEMPORARY VIEW"
+    spark.sql(f"CREATE OR REPLACE {kind} {view} ({columns}) COMMENT {about} AS\n{body}")
 
 
 @cache

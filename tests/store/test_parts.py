@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure import choose, restored
+from dyntc_spark.closure import choose, restored, stripe_tasks
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.refresh import Refresh
@@ -153,6 +153,20 @@ def test_numbers_outside_the_graph_reach_no_kernel(name, offsets, heads):
     payloads = {**payloads_of(engine_of([(0, 1)], 3), 3), name: forged(offsets, heads)}
     with pytest.raises(DamagedBlockError, match=f"{name}|rows"):
         restored.restore(Refresh(), payloads, restored.read_edges(payloads, 3), 3)
+
+
+@given(EDGES)
+def test_a_task_of_spark_takes_the_same_rows(edges):
+    payloads = payloads_of(engine_of(edges))
+    sizes = np.diff(restored._matrix(payloads, "members", None)[0]).astype(np.int32)
+    batch = pa.RecordBatch.from_pydict({"payload": pa.array(payloads["rows"], pa.binary())})
+    (taken,) = stripe_tasks.admitting(sizes)([batch])
+    assert taken.column("payload").to_pylist() == payloads["rows"]
+    told = {report["operation"]: report for report in taken.column("reports")[0].as_py()}
+    assert told[stripe_tasks.PAIRS]["key"] == len(Plain(edges).pairs()) + SIZE
+    wrong = pa.RecordBatch.from_pydict({"payload": pa.array(forged([0, 1], [SIZE]), pa.binary())})
+    (refused,) = stripe_tasks.admitting(sizes)([wrong])
+    assert b"numbers of the graph" in refused.column("reports")[0].as_py()[0]["payload"]
 
 
 def commit_of(number, batch, table, graph):

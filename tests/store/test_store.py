@@ -11,16 +11,21 @@ from pathlib import Path
 import pytest
 
 from dyntc_spark import DynamicClosure
+from dyntc_spark.closure.condensed import State
+from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.far import FarState
+from dyntc_spark.closure.recompute import Condensation
 from dyntc_spark.errors import (
     ConflictError,
     DamagedBlockError,
     DyntcError,
+    IdentifierError,
     LocationError,
     OptionError,
     StorageError,
     VersionError,
 )
-from dyntc_spark.graph.store import steps, store
+from dyntc_spark.graph.store import store
 from tests.graph.oracle import Plain
 
 START = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]
@@ -95,22 +100,31 @@ def test_every_version_of_a_script(delta, tmp_path, monkeypatch):
     assert DynamicClosure.open(location, spark=delta).reaches("z", "y")
 
 
-def test_second_writer_and_reader(delta, tmp_path, breaking):
+def test_second_writer(delta, tmp_path):
     location = str(tmp_path / "deps")
     first = saved(delta, location)
-    second, past = DynamicClosure.open(location, spark=delta), DynamicClosure.open(location, spark=delta)
+    second = DynamicClosure.open(location, spark=delta)
     first.apply([("delete", "c", "d")], batch_id="one")
     before = seen(second)
     with pytest.raises(ConflictError, match="another one who was first, publishing commit 2"):
         second.insert([("d", "new")])
     assert seen(second) == before
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(first)
 
     assert second.refresh() == 1
     assert seen(second) == seen(first)
-    second.insert([("d", "new")])
     second.apply([("delete", "c", "d"), ("insert", "no", "no")], batch_id="one")  # done before
-    assert second.version == 2
+    assert second.version == 1
+
+
+@pytest.mark.slow
+def test_writers_and_readers(delta, tmp_path, breaking):
+    location = str(tmp_path / "deps")
+    first = saved(delta, location)
+    second, past = DynamicClosure.open(location, spark=delta), DynamicClosure.open(location, spark=delta)
+    first.apply([("delete", "c", "d")], batch_id="one")
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(first)
+    second.refresh()
+    second.insert([("d", "new")])
     assert past.refresh() == 2
     assert seen(past) == seen(second)
     with pytest.raises(ConflictError):
@@ -147,9 +161,13 @@ def test_second_writer_and_reader(delta, tmp_path, breaking):
         DynamicClosure.open(location, 2, spark=delta)
     assert not DynamicClosure.open(location, 3, spark=delta).reaches("late", "d")
     assert second.history().count() == 5
+    second.insert([("after", "a")])
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(second)
 
 
-@pytest.mark.parametrize("step", steps.STEPS[:-1])
+@pytest.mark.parametrize(
+    "step", [*("log", "publish"), *(pytest.param(step, marks=pytest.mark.slow) for step in ("vertices", "blocks"))]
+)
 def test_a_crash_at_each_step(delta, tmp_path, breaking, step):
     location = str(tmp_path / "deps")
     c = saved(delta, location) if step in {"log", "publish"} else DynamicClosure.from_edges(START, spark=delta)
@@ -268,12 +286,14 @@ def test_damaged_blocks_are_named_and_repaired(delta, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_about_it(delta, capsys):
-    text = (Path(__file__).parents[2] / "docs" / "durability.md").read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"(?ms)^```python\n(.*?)^```$", text)
-    exec(compile(snippet, "durability.md", "exec"), {})  # noqa: S102
+@pytest.mark.parametrize("page", ["durability", "streaming"])
+def test_the_pages_about_it(delta, capsys, page):
+    text = (Path(__file__).parents[2] / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    snippets, names = re.findall(r"(?ms)^```python\n(.*?)^```$", text), {}
+    for snippet in snippets:
+        exec(compile(snippet, f"{page}.md", "exec"), names)  # noqa: S102
     assert delta
-    assert capsys.readouterr().out.splitlines() == re.findall(r"(?m)^print\(.*\)\s+# (.+)$", snippet)
+    assert capsys.readouterr().out.splitlines() == re.findall(r"(?m)^print\(.*\)\s+# (.+)$", "\n".join(snippets))
 
 
 @pytest.mark.slow
@@ -289,6 +309,37 @@ def test_every_engine_is_opened_as_it_was(delta, tmp_path, engine, backend):
     assert opened.stats()["backend"] == c.stats()["backend"]
     opened.insert([(5, 6)])
     assert pairs(opened) == recomputed(opened)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["refresh", "recompute", "auto"])
+@pytest.mark.parametrize("backend", ["local", "spark"])
+def test_rows_are_not_worked_out_again(delta, tmp_path, engine, backend, monkeypatch):
+    location = str(tmp_path / "deps")
+    edges = [(v, v + k) for v in range(60) for k in (1, 3)] + [(30, 20)]
+    c = saved(delta, location, edges, engine=engine, backend=backend)
+    c.apply([("delete", 30, 20), ("delete", 5, 6), ("insert", 100, 3)])
+    c.delete([(100, 3)])
+    c.drop([100])
+    c.save(location)
+    assert pairs(c) == recomputed(c)
+    stored = delta.read.format("delta").load(f"{location}/blocks").where(f"version = {c.version}")
+    assert {row.matrix for row in stored.select("matrix").collect()} == {"edges", "members", "rows"}
+
+    for kind, method in ((State, "of"), (FarState, "build"), (Condensation, "of")):
+
+        def built(*given, real=getattr(kind, method)):  # noqa: B008  (bound now)
+            assert not any(len(each) for each in given if isinstance(each, EdgeSet)), "it was worked out again"
+            return real(*given)
+
+        monkeypatch.setattr(kind, method, built)
+    opened = DynamicClosure.open(location, spark=delta)
+    assert opened.stats()["backend"] == backend
+    monkeypatch.undo()
+    assert seen(opened) == seen(c)
+    opened.apply([("insert", 5, 6), ("insert", 59, 0)])
+    assert pairs(opened) == recomputed(opened)
+    assert opened.verify()
 
 
 @pytest.mark.slow
@@ -314,6 +365,89 @@ def test_writers_at_the_same_moment(delta, tmp_path):
     assert len(done) == 1
     assert len(refused) == 3
     assert seen(DynamicClosure.open(location, spark=delta)) == seen(writers[done[0]])
+
+
+@pytest.mark.slow
+def test_views_without_us(delta, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "CHECKPOINT_BATCHES", 4)
+    location = str(tmp_path / "it's `a` closure")
+    c = saved(delta, location)
+    with pytest.raises(LocationError, match="no table 'log'"):
+        DynamicClosure.create_location_views(location, "deps", spark=delta)
+    for wrong in ("x; DROP TABLE y", "", "1a", None):
+        with pytest.raises(IdentifierError):
+            DynamicClosure.create_location_views(location, wrong, spark=delta)
+    c.insert([("d", "e")])
+    names = DynamicClosure.create_location_views(location, "deps", spark=delta)
+    assert names == ["deps_commits", "deps_edges", "deps_vertices"]
+
+    def agrees():
+        rows = {name: {tuple(row) for row in delta.table(f"deps_{name}").collect()} for name in ("edges", "vertices")}
+        version, vertices, edges, _ = seen(c)
+        assert rows == {"edges": edges, "vertices": {(vertex,) for vertex in vertices}}
+        assert delta.table("deps_edges").count() == len(edges)
+        assert delta.table("deps_commits").count() == version + 1
+
+    agrees()
+    for change in (
+        lambda: c.apply([("delete", "c", "a"), ("insert", "e", "f'\""), ("insert", "", "ü")]),
+        lambda: c.insert([("c", "a")]),
+        lambda: c.delete([("", "ü"), ("c", "a")]),
+        lambda: c.drop(["ü"]),
+        lambda: c.insert([("ü", "a")]),
+        lambda: c.reset([("x", "y")], vertices=["alone"]),
+        lambda: c.insert([("y", "z")]),
+        lambda: c.save(location, record_changes=True),
+        lambda: c.delete([("x", "y")]),
+    ):
+        change()
+        agrees()
+    assert "deps_changes" in DynamicClosure.create_location_views(location, "deps", spark=delta)
+    assert {tuple(row) for row in delta.table("deps_changes").collect()} == {
+        (c.version, "delete", "x", "y"),
+        (c.version, "delete", "x", "z"),
+    }
+    DynamicClosure.create_location_views(location, "kept_deps", spark=delta, permanent=True)
+    try:
+        assert delta.table("kept_deps_edges").collect() == delta.table("deps_edges").collect()
+    finally:
+        for name in ("commits", "edges", "vertices", "changes"):
+            delta.sql(f"DROP VIEW kept_deps_{name}")
+
+
+def test_a_closure_that_cannot_be_brought_back(delta, tmp_path, breaking, monkeypatch):
+    c = saved(delta, str(tmp_path / "deps"))
+    before = seen(c)
+    breaking("log")
+    real = c._engine.init
+
+    def init(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(c._engine, "init", init)
+    with pytest.raises(StorageError, match="BrokenError"):
+        c.insert([("d", "e")])
+    breaking(None)
+    for ask in (lambda: c.reaches("a", "b"), lambda: c.insert([("d", "f")]), c.refresh, c.stats, c.in_process):
+        with pytest.raises(StorageError, match="bring the closure back to version 0"):
+            ask()
+    monkeypatch.setattr(c._engine, "init", real)
+    assert seen(c) == before
+    c.insert([("d", "e")])
+    assert c.reaches("a", "e")
+
+
+@pytest.mark.slow
+def test_small_files_are_put_together(delta, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "COMPACT_COMMITS", 4)
+    location = str(tmp_path / "deps")
+    c = saved(delta, location)
+    for number in range(7):
+        c.insert([("d", f"new {number}")])
+    details = delta.sql(f"DESCRIBE DETAIL delta.`{location}/commits`").collect()
+    assert details[0].numFiles <= 4
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert c.history().count() == 8
 
 
 @pytest.mark.slow

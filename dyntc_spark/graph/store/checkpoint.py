@@ -6,12 +6,17 @@ checksums (``closure.restored``). Rows carry the token of the commit that publis
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.closure.engine import Engine
-from dyntc_spark.closure.restored import Payloads, read_edges, stored
+from dyntc_spark.closure.restored import Payloads, read_edges, stored, stored_far
+from dyntc_spark.closure.stored_rows import ROWS
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph
@@ -23,6 +28,8 @@ from dyntc_spark.graph.vertices import VertexTable
 
 #: Up to so many bytes, a checkpoint is one file.
 ONE_FILE = 2**26
+
+Where = Callable[[DataFrame], DataFrame]
 
 _REMEDY = "Call repair() for the location, or open an older version."
 
@@ -49,17 +56,28 @@ def write(place: Place, version: int, token: str, graph: Graph, engine: Engine) 
         }
     )
     steps.run("vertices", lambda: _append(place, "vertices", vertices))
-    steps.run("blocks", lambda: _append(place, "blocks", blocks))
-    return int(vertices.nbytes + blocks.nbytes)
+    far, size = stored_far(engine) or (None, 0)
+    more = None if far is None else _rows_of(far, version, token)
+    steps.run("blocks", lambda: _append(place, "blocks", blocks, more))
+    return int(vertices.nbytes + blocks.nbytes) + size
 
 
-def read(place: Place, commit: Commit) -> tuple[Graph, Payloads]:
-    """Read the graph of a checkpoint and its payloads, or refuse what is not all there."""
+def wanted(commit: Commit, *, rows: bool = True) -> dict[str, Where]:
+    """Give the tables that a checkpoint is in, each with what is to be read of it.
+
+    Without ``rows``, those of the closure stay where they are; `far_rows` gives them as a DataFrame.
+    """
+    if not commit.vertices:
+        return {}
+    blocks = _of(commit) & (F.lit(rows) | (F.col("matrix") != ROWS))
+    return {"vertices": lambda found: found.where(_of(commit)), "blocks": lambda found: found.where(blocks)}
+
+
+def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> tuple[Graph, Payloads]:
+    """Give the graph of a checkpoint and its payloads out of the tables, or refuse what is not all there."""
     if not commit.vertices:
         return Graph(), {}
-    vertices, blocks = (
-        place.read(table, lambda found: found.where(found["token"] == commit.token)) for table in ("vertices", "blocks")
-    )
+    vertices, blocks = tables["vertices"], tables["blocks"]
     if vertices is None or vertices.num_rows != commit.vertices:
         raise _damaged(commit, "vertices", f"{commit.vertices} rows", "none" if vertices is None else vertices.num_rows)
     numbers = vertices.column("number").to_numpy().astype(np.int64)
@@ -73,10 +91,29 @@ def read(place: Place, commit: Commit) -> tuple[Graph, Payloads]:
     return Graph(VertexTable.of(names, numbers, commit.extent), edges), payloads
 
 
-def _append(place: Place, name: str, table: pa.Table) -> None:
-    if table.num_rows:
-        content = frame(place.spark, table)
-        place.append(name, content.coalesce(1) if table.nbytes <= ONE_FILE else content)
+def far_rows(place: Place, commit: Commit) -> DataFrame:
+    """Give the stored rows of the closure, the column ``payload``; no job."""
+    with place.translating("reading the table 'blocks'"):
+        return place.frame("blocks").where(_of(commit) & (F.col("matrix") == ROWS)).select("payload")
+
+
+def _of(commit: Commit) -> Column:
+    return F.col("token") == commit.token
+
+
+def _rows_of(far: DataFrame, version: int, token: str) -> DataFrame:
+    """Give rows on Spark as the table has them; the place of a stripe is its first row."""
+    told = (F.lit(version).cast("bigint").alias("version"), F.lit(token).alias("token"), F.lit(ROWS).alias("matrix"))
+    return far.select(*told, F.col("first").alias("place"), "payload")
+
+
+def _append(place: Place, name: str, table: pa.Table, more: DataFrame | None = None) -> None:
+    """Add rows that are here, and perhaps more that are on Spark, in one write."""
+    if not table.num_rows:
+        return
+    content = frame(place.spark, table)
+    content = content.coalesce(1) if table.nbytes <= ONE_FILE else content
+    place.append(name, content if more is None else content.unionByName(more))
 
 
 def _payloads(blocks: pa.Table | None) -> Payloads:

@@ -22,7 +22,7 @@ FORMAT = 1
 APPLICATION = "dyntc_spark.commits"
 #: Kinds of commits that make a version; the others say something about the versions that are there.
 VERSIONS = ("save", "batch", "drop", "reset")
-KINDS = (*VERSIONS, "checkpoint", "vacuum")
+KINDS = (*VERSIONS, "checkpoint", "vacuum", "record")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Commit:
     edges: int
     engine: str
     backend: str
+    recording: bool = False  #: whether ``changes`` has the pairs that later versions change
     format: int = FORMAT
 
     def table(self) -> pa.Table:
@@ -140,6 +141,11 @@ class Commits(Sequence[Commit]):
     def after(self, number: int) -> list[Commit]:
         """Give the commits with a version of their own behind a number."""
         return [commit for commit in self._rows[number:] if commit.kind in VERSIONS]
+
+    @property
+    def recorded_from(self) -> int | None:
+        """The first version that ``changes`` is to have; None where nothing is recorded."""
+        return next((commit.version + 1 for commit in self._rows if commit.recording), None)
 
     def counts(self) -> Tally:
         """Give what all batches came to, those before the save included."""

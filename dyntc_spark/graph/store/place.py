@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -61,6 +62,13 @@ class Place:
                 return None
             raise self.problem(error, f"reading the table {table!r}") from error
 
+    def read_all(self, wanted: Mapping[str, Callable[[DataFrame], DataFrame]]) -> dict[str, pa.Table | None]:
+        """Give rows of several tables, by their names: read at the same time, for most of it is waiting."""
+        if not wanted:
+            return {}
+        with ThreadPoolExecutor(len(wanted)) as threads:
+            return dict(zip(wanted, threads.map(self.read, wanted, wanted.values()), strict=True))
+
     def exists(self, table: str) -> bool:
         """Tell whether a table is there."""
         try:
@@ -69,6 +77,15 @@ class Place:
             if says(error, _ABSENT):
                 return False
             raise self.problem(error, f"looking for the table {table!r}") from error
+
+    def versions(self, table: str) -> DataFrame:
+        """Give what Delta tells about the versions of a table."""
+        return self.spark.sql(f"DESCRIBE HISTORY {self.identifier(table)}")
+
+    def feed(self, table: str, version: int) -> DataFrame:
+        """Give what a version of a table, which has Delta's change data feed, has added to it."""
+        reader = self.spark.read.format("delta").option("readChangeFeed", "true")
+        return reader.option("startingVersion", version).option("endingVersion", version).load(self._name(table))
 
     def append(self, table: str, content: DataFrame, options: Mapping[str, str] | None = None) -> None:
         """Add rows to a table, which is made when it is not there."""
@@ -80,11 +97,15 @@ class Place:
 
     def delete(self, table: str, where: str) -> None:
         """Take rows out of a table; the files with them stay until they are vacuumed."""
-        self.spark.sql(f"DELETE FROM {self._identifier(table)} WHERE {where}").collect()  # noqa: S608  (quoted)
+        self.spark.sql(f"DELETE FROM {self.identifier(table)} WHERE {where}").collect()  # noqa: S608  (quoted)
+
+    def compact(self, table: str) -> None:
+        """Write the rows of small files as few larger ones."""
+        self.spark.sql(f"OPTIMIZE {self.identifier(table)}").collect()
 
     def clear_files(self, table: str) -> None:
         """Remove files that no version of the table in Delta's retention period uses."""
-        self.spark.sql(f"VACUUM {self._identifier(table)}").collect()
+        self.spark.sql(f"VACUUM {self.identifier(table)}").collect()
 
     def require_free(self) -> None:
         """Refuse a location that holds something that is not ours; what a first save left half done is."""
@@ -152,7 +173,8 @@ class Place:
             return f"{self.location.rstrip('/')}/{table}"
         return f"{'.'.join(f'`{part}`' for part in self.location.split('.'))}.`{table}`"
 
-    def _identifier(self, table: str) -> str:
+    def identifier(self, table: str) -> str:
+        """Give a table's name for SQL, quoted."""
         name = self._name(table)
         return "delta.`{}`".format(name.replace("`", "``")) if self.is_path else name
 

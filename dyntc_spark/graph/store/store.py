@@ -10,9 +10,11 @@ import datetime as dt
 import getpass
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
@@ -21,8 +23,8 @@ from dyntc_spark.closure.engine import Engine
 from dyntc_spark.closure.restored import Payloads
 from dyntc_spark.errors import DamagedBlockError, LocationError, StorageError, VertexTypeError
 from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.history import Graph, Tally
-from dyntc_spark.graph.store import checkpoint, steps
+from dyntc_spark.graph.history import Difference, Graph, Tally
+from dyntc_spark.graph.store import checkpoint, recorded, steps
 from dyntc_spark.graph.store.commits import APPLICATION, VERSIONS, Commit, Commits
 from dyntc_spark.graph.store.kinds import kind_text
 from dyntc_spark.graph.store.place import Place, brief
@@ -31,6 +33,10 @@ from dyntc_spark.graph.store.replay import Batch, log_table, replayed
 #: So many batches, or bytes in the log, after a checkpoint there is another one.
 CHECKPOINT_BATCHES = 64
 CHECKPOINT_BYTES = 2**26
+#: After so many commits, whose rows are a file each, the table ``commits`` is written as few files.
+COMPACT_COMMITS = 64
+#: Kinds of commits that are checkpoints.
+CHECKPOINTS = ("save", "checkpoint")
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Loaded:
     """A version as it was read: a checkpoint, and the graph that the log has made of it."""
 
     commit: Commit  #: the last commit up to the version
+    start: Commit  #: the checkpoint
     edges: EdgeSet  #: at the checkpoint
     payloads: Payloads
     extent: int  #: of the vertices at the checkpoint
@@ -68,8 +75,13 @@ class Store:
         self._kind: str | None = None  # of the vertices in the tables
         self._batch_ids: set[str] = set()
         self._batches = self._bytes = 0  # since the last checkpoint
+        self.recording = False  #: whether the pairs that change are kept
+        self._unwritten: list[tuple[int, pa.Table]] = []  # what is still to be recorded, by version
         for commit in commits or ():
             self._note(commit)
+        self._compacted = self.number - self.number % COMPACT_COMMITS
+        #: From which version on nobody has looked whether it is recorded; None: all are, or wait here.
+        self.unsure_from = commits.recorded_from if commits is not None and self.recording else None
 
     @staticmethod
     def commits(place: Place) -> Commits | None:
@@ -98,42 +110,44 @@ class Store:
         """Whether there is so much in the log that it is time for a checkpoint."""
         return self._batches >= CHECKPOINT_BATCHES or self._bytes >= CHECKPOINT_BYTES
 
+    @property
+    def is_scattered(self) -> bool:
+        """Whether it is time to compact the table ``commits``."""
+        return self.number - self._compacted >= COMPACT_COMMITS
+
     # --- reading -----------------------------------------------------------------------------
 
-    def load(self, commits: Commits, *, repairing: bool = False) -> Loaded:
+    def load(
+        self, commits: Commits, *, repairing: bool = False, near: Callable[[int], bool] = lambda _size: False
+    ) -> Loaded:
         """Read the last version among ``commits``.
 
-        When ``repairing``, checkpoints that are damaged are passed over.
+        When ``repairing``, checkpoints that are damaged are passed over. ``near`` tells whether the rows of the
+        closure are wanted here, when the checkpoint has so many bytes.
         """
         starts = commits.checkpoints()
         for start in starts:
             try:
-                return self._load(commits, start)
+                return self._load(commits, start, rows=near(start.bytes))
             except (DamagedBlockError, StorageError):  # noqa: PERF203  (there are few)
                 if not repairing or start is starts[-1]:
                     raise
         raise AssertionError  # there is a checkpoint: the first commit is one
 
-    def _load(self, commits: Commits, start: Commit) -> Loaded:
-        graph, payloads = checkpoint.read(self.place, start)
-        extent, edges = graph.vertices.extent, graph.edges
+    def _load(self, commits: Commits, start: Commit, *, rows: bool) -> Loaded:
         later = commits.after(start.number)
-        graph, anew = self._replayed(graph, later)
-        return Loaded(commits.head, edges, payloads, extent, graph, anew, commits.counts())
+        tables = self.place.read_all({**checkpoint.wanted(start, rows=rows), **_log_of(later)})
+        graph, payloads = checkpoint.read(start, tables)
+        extent, edges = graph.vertices.extent, graph.edges
+        graph, anew = replayed(graph, later, tables.get("log"))
+        return Loaded(commits.head, start, edges, payloads, extent, graph, anew, commits.counts())
 
     def follow(self, graph: Graph, commits: Commits, version: int) -> tuple[Graph, bool]:
         """Bring a graph at a version to the last one; tell whether it was begun anew on the way."""
         later = [commit for commit in commits.after(0) if commit.version > version]
         if commits.oldest > version:  # what leads there from here is gone
             return self.load(commits).graph, True
-        return self._replayed(graph, later)
-
-    def _replayed(self, graph: Graph, later: list[Commit]) -> tuple[Graph, bool]:
-        if not any(commit.logged for commit in later):
-            return replayed(graph, later, None)
-        first, last = later[0].version, later[-1].version
-        log = self.place.read("log", lambda found: found.where(found["version"].between(first, last)))
-        return replayed(graph, later, log)
+        return replayed(graph, later, self.place.read_all(_log_of(later)).get("log"))
 
     def history(self) -> DataFrame:
         """Give the commits that made a version."""
@@ -159,14 +173,14 @@ class Store:
                 if logged:
                     content = frame(self.place.spark, table).coalesce(1)
                     steps.run("log", lambda: self.place.append("log", content))
-            elif kind != "vacuum":
+            elif kind in CHECKPOINTS:
                 size = checkpoint.write(self.place, now.version, token, now.graph, now.engine)
         commit = Commit(
             number=self.number + 1,
             version=now.version,
             kind=kind,
             token=token,
-            checkpoint=batch is None and kind != "vacuum",
+            checkpoint=kind in CHECKPOINTS,
             logged=logged,
             bytes=size,
             oldest=self.oldest if self.number else now.version,
@@ -181,6 +195,7 @@ class Store:
             edges=len(now.graph.edges),
             engine=now.asked[0],
             backend=now.asked[1],
+            recording=self.recording,
         )
         self._publish(Commit(**{**vars(commit), **facts}))
 
@@ -200,7 +215,9 @@ class Store:
             raise StorageError(
                 f"to see whether version {commit.version} was published at {self.place.location!r}",
                 f"{type(error).__name__}: {brief(error)}",
-                "Call refresh(), which tells; until then the closure takes no changes.",
+                "Call refresh(), which tells; until then the closure takes no changes."
+                if self.number
+                else "open() tells: there is a closure at the location now, or none.",
             ) from (failure or error)
         self.uncertain = False
         if token == commit.token:
@@ -224,12 +241,33 @@ class Store:
 
     def _note(self, commit: Commit) -> None:
         """Remember a commit that is published."""
-        self.number, self.oldest = commit.number, commit.oldest
+        self.number, self.oldest, self.recording = commit.number, commit.oldest, commit.recording
         if commit.logged or (commit.checkpoint and commit.vertices):
             self._kind = commit.vertex
         if commit.batch_id is not None:
             self._batch_ids.add(commit.batch_id)
         self._batches, self._bytes = (0, 0) if commit.checkpoint else (self._batches + 1, self._bytes + commit.bytes)
+
+    # --- recording ---------------------------------------------------------------------------
+
+    def record(self, version: int, difference: Difference) -> None:
+        """Have what a published version changed written to ``changes`` by the next `flush`."""
+        self._unwritten.append((version, recorded.rows(version, difference)))
+        self.unsure_from = None
+
+    def flush(self) -> None:
+        """Write what is to be recorded."""
+        while self._unwritten:
+            recorded.append(self.place, *self._unwritten[0])
+            del self._unwritten[0]
+
+    def lacks(self, version: int) -> bool:
+        """Tell whether the last version is published and perhaps not recorded; asked until it is known."""
+        first = self.unsure_from
+        if first is None or version < first or version <= self.oldest or recorded.last(self.place) >= version:
+            self.unsure_from = None
+            return False
+        return True
 
     # --- clearing ----------------------------------------------------------------------------
 
@@ -245,7 +283,24 @@ class Store:
                 if self.place.exists(table):
                     self.place.delete(table, where)
                     if files:
+                        self.place.compact(table)
                         self.place.clear_files(table)
+        if files:
+            self.compact()
+
+    def compact(self) -> None:
+        """Write the rows of ``commits`` as few files; its readers see no difference."""
+        with self.place.translating("compacting the table 'commits'"):
+            self.place.compact("commits")
+        self._compacted = self.number
+
+
+def _log_of(later: list[Commit]) -> dict[str, Callable[[DataFrame], DataFrame]]:
+    """Give what is to be read of the log for some commits; nothing where they have logged nothing."""
+    if not any(commit.logged for commit in later):
+        return {}
+    first, last = later[0].version, later[-1].version
+    return {"log": lambda found: found.where(found["version"].between(first, last))}
 
 
 def _author() -> str:

@@ -1,0 +1,177 @@
+"""What durability costs and gives: batches at a location against memory, and opening against building anew.
+
+On the dependencies of Debian's packages, in one local session, tables on the local disk:
+
+1. batches of 1, 100 and 10,000 changes (edges deleted and inserted again, in turn): seconds a batch and changes a
+   second in memory, at a location, and of the bare commits: the same rows appended to tables of the same
+   columns, one for the log and one for the commits, and the commit read back, by Spark and Delta alone;
+2. the real batch of 660 changes and its inverse, likewise: at most twice that in memory and the bare commits;
+3. opening, against building anew: `from_edges` of the same edges, which are in a Delta table too; at most a fifth;
+4. opening after so many batches since the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from benchmarks.harness import Line, ratio, report, take_turns
+from dyntc_spark import DynamicClosure, datasets, session
+from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.store import store
+from dyntc_spark.graph.store.place import Place
+
+SIZES = (1, 100, 10_000)
+COPIES = 10
+TIMES, BOUND = 2.0, 0.2
+
+
+def run(*, quick: bool = False) -> bool:
+    """Measure all of it; tell whether the bounds were kept."""
+    folder = Path(tempfile.mkdtemp(prefix="dyntc-durable-"))
+    spark = session.local(2, delta=True)
+    try:
+        return report("durable", list(_lines(spark, folder, quick=quick)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lines(spark: SparkSession, folder: Path, *, quick: bool) -> Iterator[Line]:
+    edges, changes = datasets.debian_dependencies(), datasets.debian_security_changes()
+    repeats = 3 if quick else 10
+    closures = _Closures(spark, folder / "deps", edges)
+    for size in SIZES:
+        times = closures.race(_there_and_back(edges, size), repeats)
+        yield from _throughput(size, times)
+    times = closures.race(_inverse(changes), repeats)
+    yield from _throughput(len(changes), times)
+    middle = {who: statistics.median(seen) for who, seen in times.items()}
+    allowed = TIMES * middle["in memory"] + middle["bare commits"]
+    value = middle["at a location"] / allowed
+    yield Line(
+        f"a batch of {len(changes)} at a location, against {TIMES:.0f} in memory and the bare commits",
+        value,
+        "x",
+        "<= 1",
+        value <= 1,
+    )
+    for copies in (1,) if quick else (1, COPIES):
+        yield _opening(spark, folder / f"{copies} copies", _copied(edges, copies), 3 if quick else 5)
+    yield from _recovery(spark, folder / "log", edges, changes, (0, 8) if quick else (0, 8, 32, 128))
+
+
+class _Closures:
+    """A closure in memory, one at a location, and the tables of the bare commits."""
+
+    def __init__(self, spark: SparkSession, folder: Path, edges: pa.Table) -> None:
+        self._memory = DynamicClosure.from_edges(edges, spark=spark)
+        self._stored = DynamicClosure.from_edges(edges, spark=spark)
+        self._stored.save(str(folder))
+        self._place, self._bare = Place(spark, str(folder)), Place(spark, f"{folder}/bare")
+        self._number = 0
+
+    def race(self, batches: Iterator[pa.Table], repeats: int) -> dict[str, list[float]]:
+        """Let batches come to both in turns, with the bare commits of the same rows after them."""
+        times: dict[str, list[float]] = {"in memory": [], "at a location": [], "bare commits": []}
+        for turn in range(repeats + 2):
+            batch = next(batches)
+            seen = {
+                "in memory": _seconds(lambda batch=batch: self._memory.apply(batch)),
+                "at a location": _seconds(lambda batch=batch: self._stored.apply(batch)),
+                "bare commits": self._commit(),
+            }
+            for who, seconds in seen.items():
+                if turn > 1:
+                    times[who].append(seconds)
+        return times
+
+    def _commit(self) -> float:
+        version = self._stored.version
+        rows, row = (
+            self._place.read(table, lambda found: found.where(f"version = {version}")) for table in ("log", "commits")
+        )
+        row = row.slice(0, 1)
+        self._number += 1
+
+        def write() -> None:
+            self._bare.append("log", frame(self._bare.spark, rows).coalesce(1))
+            options = {"txnAppId": "bare", "txnVersion": str(self._number)}
+            self._bare.append("commits", frame(self._bare.spark, row).coalesce(1), options)
+            self._bare.read("commits", lambda found: found.where(f"number = {row['number'][0]}"))
+
+        return _seconds(write)
+
+
+def _throughput(size: int, times: dict[str, list[float]]) -> Iterator[Line]:
+    for who, seen in times.items():
+        middle = statistics.median(seen)
+        detail = {"seconds": {"median": middle, "low": min(seen), "high": max(seen)}}
+        yield Line(f"a batch of {size}, {who}", size / middle, "changes/s", detail=detail)
+
+
+def _opening(spark: SparkSession, folder: Path, edges: pa.Table, repeats: int) -> Line:
+    table, location = str(folder / "edges"), str(folder / "deps")
+    frame(spark, edges).write.format("delta").save(table)
+    DynamicClosure.from_edges(edges, spark=spark).save(location)
+    contestants = {
+        "open": lambda: DynamicClosure.open(location, spark=spark),
+        "build anew": lambda: DynamicClosure.from_edges(spark.read.format("delta").load(table)),
+    }
+    times = take_turns(contestants, repeats, warmup=1)
+    return ratio(f"opening {len(edges)} edges against building anew", times, "open", "build anew", BOUND)
+
+
+def _recovery(
+    spark: SparkSession, folder: Path, edges: pa.Table, changes: pa.Table, lengths: tuple[int, ...]
+) -> Iterator[Line]:
+    """Open after so many batches since the checkpoint, of which there is only the first."""
+    kept, store.CHECKPOINT_BATCHES = store.CHECKPOINT_BATCHES, 2**30
+    try:
+        closure = DynamicClosure.from_edges(edges, spark=spark)
+        closure.save(str(folder))
+        batches = _inverse(changes)
+        for length in lengths:
+            while closure.version < length:  # a batch a version
+                closure.apply(next(batches))
+            times = [_seconds(lambda: DynamicClosure.open(str(folder), spark=spark)) for _ in range(3)]
+            yield Line(f"opening with {length} batches of {len(changes)} in the log", statistics.median(times), "s")
+    finally:
+        store.CHECKPOINT_BATCHES = kept
+
+
+def _there_and_back(edges: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Delete edges drawn at random, and insert them again; then others."""
+    rng = np.random.default_rng(size)
+    while True:
+        drawn = edges.take(rng.choice(len(edges), size, replace=False))
+        for op in ("delete", "insert"):
+            yield drawn.add_column(0, "op", pa.array([op] * size))
+
+
+def _inverse(changes: pa.Table) -> Iterator[pa.Table]:
+    """Give changes and their inverse in turns."""
+    other = {"insert": "delete", "delete": "insert"}
+    back = changes.set_column(0, "op", pa.array([other[op] for op in changes["op"].to_pylist()]))
+    return cycle([changes, back])
+
+
+def _copied(edges: pa.Table, count: int) -> pa.Table:
+    """Put so many copies side by side."""
+    names = [edges[side].to_pylist() for side in ("src", "dst")]
+    copies = [[f"{name} {copy}" for copy in range(count) for name in side] for side in names]
+    return edges if count == 1 else pa.table({"src": copies[0], "dst": copies[1]})
+
+
+def _seconds(act: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start

@@ -1,0 +1,59 @@
+"""The table ``changes``: the pairs that each version made reachable or unreachable, for whoever goes on from there.
+
+Its readers need not know about tokens. So a version is written there after it is published, by one
+Delta transaction that names the version as that of an application: it is there as a whole and once. A
+writer that ends between the two leaves the last version out; the next writer works it out again and
+writes it before it publishes another one. So versions are there in their order, without gaps from the
+one that recording began with. A version that changed no pair has no rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.history import Difference
+from dyntc_spark.graph.store import steps
+from dyntc_spark.graph.store.kinds import to_storage
+from dyntc_spark.graph.store.place import Place
+
+TABLE = "changes"
+#: The name under which Delta remembers the last version.
+APPLICATION = "dyntc_spark.changes"
+#: So many rows are one file.
+ONE_FILE = 2**20
+
+_FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+def rows(version: int, difference: Difference) -> pa.Table:
+    """Give what a version changed: ``version``, ``op``, ``src``, ``dst``."""
+    ends, op = difference.named()
+    return pa.table(
+        {
+            "version": pa.array(np.full(len(ends), version)),
+            "op": op,
+            "src": to_storage(ends.src),
+            "dst": to_storage(ends.dst),
+        }
+    )
+
+
+def append(place: Place, version: int, table: pa.Table) -> None:
+    """Write the rows of a version, unless they are there; the table is made with the first."""
+    if not table.num_rows:
+        return
+    content = frame(place.spark, table)
+    content = content.coalesce(1) if table.num_rows <= ONE_FILE else content
+    options = {**_FEED, "txnAppId": APPLICATION, "txnVersion": str(version)}
+    with place.translating(f"writing the changes of version {version}"):
+        steps.run("changes", lambda: place.append(TABLE, content, options))
+
+
+def last(place: Place) -> int:
+    """Give the last version that has rows; -1 when none has."""
+    table = place.read(TABLE, lambda found: found.agg(F.max("version").alias("version")))
+    found = None if table is None else table.column("version")[0].as_py()
+    return -1 if found is None else int(found)

@@ -1,0 +1,82 @@
+"""A closure that follows a stream of changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dyntc_spark.errors import OptionError
+from dyntc_spark.graph import stream
+from dyntc_spark.graph.attached import Attached
+from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.stream import Stream
+from dyntc_spark.graph.stream_rows import AT, as_changes
+
+if TYPE_CHECKING:
+    from dyntc_spark.graph.arrow import Table
+
+
+class Streamed(Attached):
+    """A closure at a location whose changes may come from a stream."""
+
+    if TYPE_CHECKING:
+
+        def apply(self, changes: Table, *, batch_id: str | int | None = None, timestamp: str = "timestamp") -> None:
+            """Insert and delete edges; the class that can do so says how."""
+
+    def stream(
+        self,
+        changes: DataFrame,
+        *,
+        checkpoint: str,
+        available_now: bool = False,
+        every: str | None = None,
+        name: str | None = None,
+        record_changes: bool = True,
+        op: str = "op",
+        src: str = "src",
+        dst: str = "dst",
+        timestamp: str = "timestamp",
+    ) -> Stream:
+        """Apply a stream of changes, each micro-batch as one batch, exactly once; give a handle to wait and to stop.
+
+        The closure has to be at a location: what a micro-batch changes is published there under the query's id and
+        the number of the micro-batch, and one that is there already does nothing. While the stream runs, the
+        closure can be asked and changed as always; every answer is that of a whole version.
+
+        Parameters
+        ----------
+        changes
+            A streaming DataFrame: Delta's change data feed of a table of edges, Kafka's rows with JSON objects in
+            ``value``, or columns ``op``, ``src``, ``dst`` and perhaps ``timestamp``, whatever they were read from.
+            Where a micro-batch has several changes of one edge the last by time counts; without times, or at one
+            time, changes that contradict each other are a ``ContradictionError``, which ends the stream.
+        checkpoint
+            A path for what Spark remembers of the stream; to go on later, give the same.
+        available_now
+            Whether to take what is there now, in as many micro-batches as the source makes, and to end then.
+        every
+            How often to look for changes, such as ``"10 seconds"``; by default as soon as the last are done.
+        name
+            The name of the query.
+        record_changes
+            Whether to keep the pairs that become reachable or unreachable in the table ``changes`` of the location,
+            from now on, whoever makes the changes.
+        op, src, dst, timestamp
+            What these columns are called in ``changes``, or in the JSON objects.
+        """
+        store = self._attached()
+        if available_now and every is not None:
+            raise OptionError("available_now or every", "both", "Leave one out.")
+        rows = as_changes(changes, (op, src, dst), timestamp, spark_type(self._graph.vertices.kind))
+        self._begin()
+        self._record(wanted=record_changes)
+
+        def apply(table: pa.Table, batch_id: str) -> None:
+            stream.applied(lambda: self.apply(table, batch_id=batch_id, timestamp=AT), self.refresh)
+
+        return stream.start(
+            apply, store.has, rows, store.place.spark, checkpoint, available_now=available_now, every=every, name=name
+        )

@@ -1,0 +1,45 @@
+"""What a closure does when Spark loses blocks of its state: build it again from the edges, and ask again.
+
+Blocks on Spark are in the storage of its executors, and one that is gone takes its blocks with
+it. The edges are in this process. So a loss costs a rebuild, which the log and `stats` tell
+about, and is no error.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from dyntc_spark.closure.engine import Engine
+from dyntc_spark.errors import LostBlocksError
+
+#: So many losses during one operation are survived.
+MOST_LOSSES = 3
+
+_log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+
+
+class Ask(Protocol):
+    """Puts a question to the engine at work."""
+
+    def __call__(self, question: Callable[[Engine], _Answer]) -> _Answer:
+        """Give its answer."""
+
+
+def surviving(act: Callable[[], _Answer], mend: Callable[[], None]) -> _Answer:
+    """Do something again after blocks were lost; ``mend`` makes good the loss, and may meet with one itself."""
+
+    def mended() -> _Answer:
+        mend()
+        return act()
+
+    attempt = act
+    for _ in range(MOST_LOSSES):
+        try:
+            return attempt()
+        except LostBlocksError as error:  # noqa: PERF203  (a job costs more)
+            _log.warning("The closure is built again from its edges: %s", error.came)
+            attempt = mended
+    return attempt()

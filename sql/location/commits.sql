@@ -1,0 +1,16 @@
+-- <prefix>_commits: the versions of the closure, a row each.
+SELECT
+    version,             -- the number of the version
+    kind,                -- 'save' for the first one, then 'batch', 'drop' or 'reset'
+    batch_id,            -- the name of the batch, where it was given one
+    author,              -- who made it
+    time,                -- when
+    inserted,            -- edges that it inserted
+    deleted,             -- edges that it deleted
+    insertions_ignored,  -- insertions of edges that were there
+    deletions_ignored,   -- deletions of edges that were not
+    vertices,            -- vertices after it
+    edges,               -- edges after it
+    seconds              -- how long it took
+FROM {commits}
+WHERE kind IN ('save', 'batch', 'drop', 'reset')

@@ -1,0 +1,7 @@
+"""Faults use the locations of the tests of the store."""
+
+from __future__ import annotations
+
+from tests.store.conftest import breaking, delta
+
+__all__ = ["breaking", "delta"]

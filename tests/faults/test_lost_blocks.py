@@ -1,0 +1,100 @@
+"""Spark lets every block go that it has kept, as the loss of all executors would: each operation makes it good."""
+
+from __future__ import annotations
+
+import pytest
+
+from dyntc_spark import DynamicClosure, session
+from dyntc_spark.blocks.matrix import BlockMatrix
+from dyntc_spark.blocks.rings import COUNTING
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.errors import LostBlocksError
+from dyntc_spark.graph import surviving
+from tests.blocks.oracle import Plain as Matrix
+from tests.store.test_store import pairs, recomputed
+
+EDGES = [(v, v + k) for v in range(40) for k in (1, 5)]
+ACTS = {
+    "update": lambda c: c.apply([("delete", 10, 11), ("insert", 3, 39), ("insert", 75, 2)]),
+    "rebuild": lambda c: c.reset([*EDGES, (80, 0)]),
+    "question": pairs,
+    "certificate": lambda c: c.verify(),
+    "move": lambda c: c.in_process(),
+}
+
+
+@pytest.fixture
+def lose(spark):
+    """Let go of everything that was kept."""
+    if session.is_connect(spark):
+        pytest.skip("a client of Spark Connect cannot see what the server keeps")
+    context = spark.sparkContext._jsc.sc()
+
+    def lost():
+        kept = list(context.getPersistentRDDs().keys().mkString(",").split(","))
+        for number in filter(None, kept):
+            context.unpersistRDD(int(number), True)
+        return len(kept)
+
+    return lost
+
+
+def check(spark, lose, engine, act):
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
+    assert lose()
+    ACTS[act](c)
+    assert pairs(c) == recomputed(c)
+    assert c.verify()
+    c.apply([("delete", 20, 21), ("insert", 90, 1)])
+    assert pairs(c) == recomputed(c)
+    return c.stats()["details"]["losses"]
+
+
+@pytest.mark.parametrize(("engine", "act"), [("refresh", "certificate"), ("path_counting", "update")])
+def test_what_is_lost_is_built_again(spark, lose, caplog, engine, act):
+    assert check(spark, lose, engine, act) >= 1
+    assert "built again from its edges: a loss of Checkpoint block rdd_" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
+def test_every_engine_and_operation(spark, lose, engine, act):
+    check(spark, lose, engine, act)
+
+
+@pytest.mark.slow
+def test_views_of_a_state_that_was_lost(spark, lose):
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    c.create_views("lost")
+    lose()
+    c.verify()
+    assert spark.table("lost_closure").count() == len(recomputed(c))
+    assert c.pairs().count() == len(recomputed(c))
+
+
+def test_losses_that_do_not_end(spark, lose, monkeypatch):
+    monkeypatch.setattr(surviving, "MOST_LOSSES", 2)
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    real = c._engine.init
+
+    def init(*arguments):
+        real(*arguments)
+        lose()
+
+    lose()
+    monkeypatch.setattr(c._engine, "init", init)
+    with pytest.raises(LostBlocksError, match="An executor that held them is gone"):
+        c.verify()
+    monkeypatch.undo()
+    assert c.verify()
+    assert pairs(c) == recomputed(c)
+
+
+def test_a_matrix_says_what_is_lost(spark, lose):
+    """A matrix alone has no edges to be built from."""
+    blocks = Matrix.random(COUNTING, (40, 40), 0.2, 1).blocks(SparkBackend(spark), 16)
+    lose()
+    with pytest.raises(LostBlocksError, match="'multiply matrix by matrix' reads; got a loss of Checkpoint block rdd_"):
+        blocks.multiply(blocks)
+    assert BlockMatrix.identity(3, backend=SparkBackend(spark)).nnz() == 3

@@ -1,0 +1,253 @@
+"""Storage that fails: a full disk, a disk that takes no writes, and files that are not what was written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dyntc_spark import DynamicClosure
+from dyntc_spark.errors import DyntcError, StorageError
+from tests.faults.batches import batch
+from tests.store.test_store import START, pairs, recomputed, saved, seen
+
+SIZE = 4 << 20
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """Give a small disk of its own, that can be filled and locked."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.name != "posix" or os.geteuid() or not shutil.which("mount"):
+        pytest.skip("only root can mount a small disk")
+    made = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    if subprocess.run(made, capture_output=True, check=False).returncode:
+        pytest.skip("nothing may be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # noqa: S607
+
+
+def room(disk):
+    found = os.statvfs(disk)
+    return found.f_bavail * found.f_frsize
+
+
+@pytest.mark.slow
+def test_a_full_disk(delta, disk):
+    """The disk is left with more and more room, so that each step of a commit in turn is the one that finds none."""
+    location, filler = str(disk / "deps"), disk / "filler"
+    c = saved(delta, location)
+    refused = 0
+    for number, left in enumerate([0, 4, 8, 12, 16, 24, 32, 40, 48, 64, 96, 160]):
+        before, changes = seen(c), [("insert", f"{number} {name}", "a") for name in range(40)]
+        filler.write_bytes(bytes(max(room(disk) - (left << 10), 0)))
+        try:
+            c.apply(changes, batch_id=number)
+            failed = False
+        except StorageError:
+            failed = True
+            refused += 1
+            assert seen(c) == before
+            assert pairs(c) == recomputed(c)
+        filler.unlink()
+        c.refresh()
+        opened = DynamicClosure.open(location, spark=delta)
+        assert seen(opened) == seen(c)
+        assert c.version == before[0] or c.reaches(f"{number} 0", "d")
+        if failed:
+            c.apply(changes, batch_id=number)  # it goes on, and not twice
+        assert c.version == number + 1
+        assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert 3 <= refused < 12, refused
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_when_a_checkpoint_is_due(delta, disk, caplog):
+    location, filler = str(disk / "deps"), disk / "filler"
+    c = saved(delta, location)
+    c.insert([("d", "e")])
+    before = seen(c)
+    filler.write_bytes(bytes(room(disk) - (8 << 10)))
+    with pytest.raises(StorageError):
+        c.save(location)
+    assert seen(c) == before
+    filler.unlink()
+    c.refresh()
+    c.save(location)
+    assert seen(DynamicClosure.open(location, spark=delta)) == before
+    assert not caplog.records
+
+
+@pytest.mark.slow
+def test_a_location_that_takes_no_writes(delta, disk):
+    location = str(disk / "deps")
+    c = saved(delta, location)
+    c.insert([("d", "e")])
+    before = seen(c)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)  # noqa: S607
+    for write in (
+        lambda: c.insert([("e", "f")]),
+        lambda: c.reset([("x", "y")]),
+        lambda: c.save(location),
+        lambda: c.vacuum(keep=1),
+        lambda: DynamicClosure.from_edges(START, spark=delta).save(str(disk / "other")),
+    ):
+        with pytest.raises(StorageError):
+            write()
+        assert seen(c) == before
+    reader = DynamicClosure.open(location, spark=delta)  # to read is no write
+    assert seen(reader) == before
+    assert seen(DynamicClosure.open(location, 0, spark=delta))[0] == 0
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)  # noqa: S607
+    c.refresh()
+    c.insert([("e", "f")])
+    assert reader.refresh() == c.version
+    assert seen(reader) == seen(c)
+
+
+# --- files that are not what was written -----------------------------------------------------
+
+
+def newest(folder, pattern):
+    return max(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    path.write_bytes(bytes(content))
+
+
+def flip_data(path):
+    """Flip a byte near the start, where the data of the first column's pages are."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 5] ^= 0x01
+    path.write_bytes(bytes(content))
+
+
+def replace(path):
+    path.write_bytes(b"Dear reader,\n" * 100)
+
+
+def remove(path):
+    path.unlink()
+
+
+DAMAGES = [truncate, flip, flip_data, replace, remove]
+FLIPS = [flip, flip_data]
+
+
+def refused(delta, location, c, act=DynamicClosure.open, *, may_be_harmless):
+    """Give the error that opening ends with; where the damage may be to what nobody reads, a right answer will do."""
+    try:
+        opened = act(location, spark=delta)
+    except DyntcError as error:
+        return error
+    assert may_be_harmless
+    assert seen(opened) == seen(c)
+    return None
+
+
+def damage(folder, pattern, how, *, sidecar):
+    path = newest(folder, pattern)
+    how(path)
+    checksum = path.with_name(f".{path.name}.crc")
+    if not sidecar:
+        checksum.unlink(missing_ok=True)  # other storage has none
+    return path
+
+
+def history(delta, location):
+    """A closure with an older checkpoint, some log, a newer checkpoint, and some more log."""
+    c = saved(delta, location)
+    for number in range(1, 4):
+        c.apply(batch(7, number))
+    c.save(location)
+    c.apply(batch(7, 4))
+    return c
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sidecar", [True, False])
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("table", ["blocks", "vertices"])
+def test_a_damaged_file_of_a_checkpoint(delta, tmp_path, table, how, sidecar):
+    location = str(tmp_path / "deps")
+    c = history(delta, location)
+    path = damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=sidecar)
+    error = refused(delta, location, c, may_be_harmless=how in FLIPS and not sidecar)
+    assert error is None or path.name in str(error) or table in str(error)
+    mended = DynamicClosure.repair(location, spark=delta)
+    assert seen(mended) == seen(c)
+    mended.insert([("after", "all")])
+    opened = DynamicClosure.open(location, spark=delta)
+    assert seen(opened) == seen(mended)
+    assert pairs(opened) == recomputed(opened)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("table", ["log", "commits"])
+def test_a_damaged_file_without_which_there_is_no_answer(delta, tmp_path, table, how):
+    """What only this file had is gone: an error that names it, and once it is put back all is well."""
+    location = str(tmp_path / "deps")
+    c = history(delta, location)
+    path = newest(tmp_path / "deps" / table, "*.parquet")
+    content = path.read_bytes()
+    damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=False)
+    for act in (DynamicClosure.open, DynamicClosure.repair):
+        error = refused(delta, location, c, act, may_be_harmless=how in FLIPS)
+        assert error is None or table in str(error)
+    path.write_bytes(content)
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [truncate, replace, remove])
+@pytest.mark.parametrize("table", ["commits", "log", "vertices", "blocks"])
+def test_a_damaged_file_of_the_log_of_delta(delta, tmp_path, table, how):
+    location = str(tmp_path / "deps")
+    c = history(delta, location)
+    path = newest(tmp_path / "deps" / table / "_delta_log", "*.json")
+    content = path.read_bytes()
+    before = seen(c)
+    damage(tmp_path / "deps" / table / "_delta_log", "*.json", how, sidecar=False)
+    other = delta.newSession() if hasattr(delta, "newSession") else delta  # Delta remembers what it has read
+    try:
+        opened = DynamicClosure.open(location, spark=other)
+    except DyntcError as error:
+        assert table in str(error)  # noqa: PT017
+    else:
+        assert seen(opened) == before, "what Delta had in memory still"
+    path.write_bytes(content)
+    assert seen(DynamicClosure.open(location, spark=delta)) == before
+    c.refresh()
+    c.insert([("after", "all")])
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+
+
+@pytest.mark.slow
+def test_foreign_files_beside_ours(delta, tmp_path):
+    location = str(tmp_path / "deps")
+    c = history(delta, location)
+    for table in ("commits", "log", "vertices", "blocks"):
+        for name in (
+            "part-00000-of-others.snappy.parquet",
+            "readme.txt",
+            "_delta_log/readme.txt",
+            "_delta_log/0.json.tmp",
+        ):
+            Path(location, table, name).write_bytes(b"Dear reader")
+    opened = DynamicClosure.open(location, spark=delta)
+    assert seen(opened) == seen(c)
+    opened.insert([("after", "all")])
+    opened.vacuum(keep=1)
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(opened)
