@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
+#: The results that the documentation speaks of: copied from RESULTS, and kept with the code.
+PUBLISHED = Path(__file__).parent / "published"
 
 
 @dataclass
@@ -68,3 +71,9 @@ def report(suite: str, lines: list[Line]) -> bool:
     path.write_text(json.dumps({**about, "lines": [asdict(line) for line in lines]}, indent=1))
     print(f"  written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
     return all(line.kept is not False for line in lines)
+
+
+def cause(message: str) -> str:
+    """Give the line of a message that says most: the first with Spark's name of an error, else the first of all."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()] or [""]
+    return next((line for line in lines if re.search(r"\[[A-Z_.]{6,}\]|OutOfMemory", line)), lines[0])[:300]

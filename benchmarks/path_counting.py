@@ -21,11 +21,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from scipy.sparse import csgraph
 
 from benchmarks.debian import Debian
 from benchmarks.harness import Line, report, take_turns
+from benchmarks.suite.on_spark import closed_by_joins
 from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
@@ -45,18 +46,7 @@ PARTS = ("one", "copies")
 def semi_naive(spark: SparkSession, edges: Edges) -> int:
     """(a) Close the edges by joins of what is new with the edges, until nothing is new; give the number of pairs."""
     table = spark.createDataFrame(pa.table({"src": edges.sources, "dst": edges.targets}))
-    steps = table.selectExpr("src as mid", "dst").localCheckpoint()
-    closed = new = table.localCheckpoint()
-    while True:
-        reached = new.withColumnRenamed("dst", "mid").join(steps, "mid").select("src", "dst").distinct()
-        new = reached.join(closed, ["src", "dst"], "left_anti").localCheckpoint()
-        if not _some(new):
-            return closed.count()
-        closed = closed.unionAll(new).localCheckpoint()
-
-
-def _some(frame: DataFrame) -> bool:
-    return bool(frame.take(1))
+    return closed_by_joins(table).count()
 
 
 def packed_bits(edges: Edges, vertices: int, width: int = 16_384) -> int:

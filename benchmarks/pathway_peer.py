@@ -1,9 +1,10 @@
 """Pathway's ``iterate`` as an incremental closure, in a process of its own: times and peak memory as JSON.
 
 ``python benchmarks/pathway_peer.py steps.parquet`` reads rows ``step, op, src, dst``: step 0 is the graph, each
-later one a batch. A batch is committed when the one before has been answered, and is answered when Pathway
-has finished its time. Memory is what the process took more than before it began. What is asked for is the
-number of pairs, so that nothing but the closure costs time.
+later one a batch. With ``-`` the steps come from standard input, one a line, as ``{"insert": [[src, dst], …],
+"delete": …}``, and the answers tell the digest of the closure, too. A batch is committed when the one before has
+been answered, and is answered when Pathway has finished its time. Memory is what the process took more than
+before it began. What is asked for is the number of pairs, so that little but the closure costs time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pathway as pw
 import pyarrow.parquet as pq
+
+PRIME, A, B = 2**31 - 1, 1_103_515_245, 362_436_069  # of benchmarks.suite.digest, which this process does not load
 
 
 class Edge(pw.Schema):
@@ -31,8 +34,7 @@ class Batches(pw.io.python.ConnectorSubject):
         self._steps = steps
         self._before = peak()
         self.answered = threading.Event()
-        self.pairs = 0
-        self.found = []
+        self.answer = {}
 
     @property
     def _deletions_enabled(self):
@@ -47,13 +49,13 @@ class Batches(pw.io.python.ConnectorSubject):
             self.commit()
             self.answered.wait()
             seconds = time.perf_counter() - started
-            told = {"step": number, "seconds": seconds, "pairs": self.pairs, "peak": peak() - self._before}
+            told = {"step": number, "seconds": seconds, "peak": peak() - self._before, **self.answer}
             print(json.dumps(told), flush=True)
 
     def on_change(self, key, row, time, is_addition):
         del key, time
         if is_addition:
-            self.pairs = row["pairs"]
+            self.answer = {name: row[name] for name in ("pairs", "total") if name in row}
 
     def on_time_end(self, time):
         del time
@@ -73,17 +75,43 @@ def longer(closed, edges):
     return {"closed": both.groupby(both.src, both.dst).reduce(both.src, both.dst), "edges": edges}
 
 
-def main():
-    table = pq.read_table(sys.argv[1])
+def asked_steps():
+    """Give the steps that standard input brings."""
+    for line in sys.stdin:
+        step = json.loads(line)
+        yield [(op, src, dst) for op in ("delete", "insert") for src, dst in step[op]]
+
+
+def stored_steps(path):
+    """Give the steps of a file."""
+    table = pq.read_table(path)
     steps = [[] for _ in range(table["step"][-1].as_py() + 1)]
     for step, *row in zip(*(table[name].to_pylist() for name in ("step", "op", "src", "dst")), strict=True):
         steps[step].append(row)
-    subject = Batches(steps)
+    return steps
+
+
+def digests(table):
+    """Give the digest of a table of pairs, as ``benchmarks.suite.digest`` defines it."""
+    proper = table.filter(table.src != table.dst)
+    mixed = (proper.src * A + proper.dst * B) % PRIME
+    hashed = proper.select(value=mixed * mixed % PRIME * mixed % PRIME)
+    return hashed.reduce(pairs=pw.reducers.count(), total=pw.reducers.sum(hashed.value))
+
+
+def main():
+    asked = sys.argv[1] == "-"
+    subject = Batches(asked_steps() if asked else stored_steps(sys.argv[1]))
     edges = pw.io.python.read(subject, schema=Edge, autocommit_duration_ms=None)
     plain = edges.groupby(edges.src, edges.dst).reduce(edges.src, edges.dst)
     closed = pw.iterate(longer, closed=pw.iterate_universe(plain), edges=plain).closed
-    counted, present = closed.reduce(pairs=pw.reducers.count()), plain.reduce(edges=pw.reducers.count())
-    answer = counted.join(present).select(counted.pairs, present.edges)  # changes with every batch: none is silent
+    # What stands for the edges changes with every batch, so that none is silent.
+    if asked:
+        counted, present = digests(closed), digests(plain)
+        answer = counted.join(present).select(counted.pairs, counted.total, edges=present.total)
+    else:
+        counted, present = closed.reduce(pairs=pw.reducers.count()), plain.reduce(edges=pw.reducers.count())
+        answer = counted.join(present).select(counted.pairs, present.edges)
     pw.io.subscribe(answer, on_change=subject.on_change, on_time_end=subject.on_time_end)
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
 

@@ -7,7 +7,6 @@ before a time counts, and the seconds; a failure gives its message.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from benchmarks.harness import cause
 from benchmarks.path_counting import semi_naive
 from dyntc_spark.closure.engine import Edges, Engine
 
@@ -57,14 +57,8 @@ def timed(close: Callable[[], int]) -> Peer:
     try:
         pairs = close()
     except Exception as error:  # noqa: BLE001  (whatever it is, it is the result)
-        return Peer(time.perf_counter() - started, failure=f"{type(error).__name__}: {_cause(str(error))}")
+        return Peer(time.perf_counter() - started, failure=f"{type(error).__name__}: {cause(str(error))}")
     return Peer(time.perf_counter() - started, pairs)
-
-
-def _cause(message: str) -> str:
-    """Give the line of a message that says most: the first with Spark's name of an error, else the first of all."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()] or [""]
-    return next((line for line in lines if re.search(r"\[[A-Z_.]{6,}\]|OutOfMemory", line)), lines[0])[:300]
 
 
 def joins(spark: SparkSession, edges: Edges) -> Peer:

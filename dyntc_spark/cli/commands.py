@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import subprocess
 import sys
 import time
 from argparse import Namespace
@@ -15,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from dyntc_spark.cli import store, tables
-from dyntc_spark.errors import InputError, OptionError, UnreachableError
+from dyntc_spark.errors import InputError, OptionError, SetupError, UnreachableError
 from dyntc_spark.graph.closure import DynamicClosure
 from dyntc_spark.graph.kinds import canonical
 
-YES, NO = 0, 1
+YES, NO, FAILED = 0, 1, 2
 
 
 def build(options: Namespace) -> int:
@@ -123,16 +124,35 @@ def stats(options: Namespace) -> int:
 
 
 def bench(options: Namespace) -> int:
-    """Measure an engine on a graph: build, batch, single changes, questions, each against a build from scratch."""
+    """Run the suite of benchmarks; or measure an engine on a graph, when one or the other is named."""
+    return _measure(options) if options.edges or options.engine else suite(options.full)
+
+
+def suite(full: bool, root: Path = Path(__file__).parents[2]) -> int:
+    """Run the suite, which a source checkout has beside the package."""
+    if not (root / "benchmarks" / "suite" / "__main__.py").is_file():
+        raise SetupError(
+            "a source checkout, which has the suite of benchmarks",
+            "an installed package, which has not",
+            "Clone the project and run: python3 run.py bench suite --quick. "
+            "To measure an engine here: dyntc bench --engine refresh.",
+        )
+    command = [sys.executable, "-m", "benchmarks.suite", "full" if full else "quick"]
+    return subprocess.run(command, cwd=root, check=False).returncode and FAILED  # noqa: S603  (our own program)
+
+
+def _measure(options: Namespace) -> int:
+    """Measure build, batch, single changes and questions, each against a build from scratch."""
     from dyntc_spark import datasets  # noqa: PLC0415
 
+    engine = options.engine or "auto"
     if options.edges and not options.changes:
         raise InputError("--changes beside --edges", "only --edges", "Changes have the columns op, src, dst.")
     edges = tables.read(options.edges, options.format) if options.edges else datasets.debian_dependencies()
     changes = tables.read(options.changes, options.format) if options.edges else datasets.debian_security_changes()
-    DynamicClosure.from_edges(edges.slice(0, 100), engine=options.engine)  # compiled once
+    DynamicClosure.from_edges(edges.slice(0, 100), engine=engine)  # compiled once
     read = {"src": options.src, "dst": options.dst}
-    build_seconds, closure = _timed(partial(DynamicClosure.from_edges, edges, engine=options.engine, **read))
+    build_seconds, closure = _timed(partial(DynamicClosure.from_edges, edges, engine=engine, **read))
     scratch = float("inf")
     for _ in range(options.repeat):
         scratch = min(scratch, _timed(partial(closure.reset, edges, **read))[0])
@@ -146,7 +166,7 @@ def bench(options: Namespace) -> int:
     asked = closure.arrow.edges().slice(0, 10_000)
     questions, _ = _timed(partial(closure.arrow.query, asked))
     results = {
-        "engine": options.engine,
+        "engine": engine,
         "vertices": closure.stats()["vertices"],
         "edges": closure.stats()["edges"],
         "pairs": closure.stats()["pairs"],

@@ -181,12 +181,15 @@ def _bench(commands: Commands) -> None:
     made = _command(
         commands,
         "bench",
-        "measure an engine on your graph, or on Debian's packages",
-        "  dyntc bench\n  dyntc bench --engine recompute --edges edges.parquet --changes changes.parquet",
+        "compare all engines and other systems, or measure one engine on your graph",
+        "  dyntc bench                       the suite: minutes; --full: for the tables, hours\n"
+        "  dyntc bench --engine refresh      one engine, on the packages of a Debian release\n"
+        "  dyntc bench --engine recompute --edges edges.parquet --changes changes.parquet",
     )
-    made.add_argument("--edges", metavar="FILE", help="a table of edges (default: Debian's packages)")
+    made.add_argument("--full", action="store_true", help="the suite with all its workloads and sizes")
+    made.add_argument("--edges", metavar="FILE", help="measure one engine on this table of edges")
     made.add_argument("--changes", metavar="FILE", help="a table of changes to them")
-    made.add_argument("--engine", default="auto", help="an engine by its name (default: one that suits)")
+    made.add_argument("--engine", help="measure this engine (with --edges by default: auto)")
     made.add_argument("--repeat", type=int, default=3, help="builds of which the fastest counts (default: %(default)s)")
     made.add_argument("--json", action="store_true", help="as JSON")
     _columns(made)

@@ -1,0 +1,108 @@
+"""Our engines, in this process and on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.suite import on_spark
+from benchmarks.suite.digest import Digest
+from benchmarks.suite.system import NotTriedError, System
+from benchmarks.suite.workloads import Workload, lineage, made, random_digraph
+from dyntc_spark.closure import choose
+from dyntc_spark.closure.engine import Edges, Engine
+
+#: Engines with n x n states that are there to study the paper; on Spark they are tried up to `FAR_VERTICES`.
+STUDIES = ("logarithmic", "divide_conquer")
+FAR_VERTICES = 300
+#: Vertices up to which other engines with n x n states are tried: in this process, on Spark.
+MOST_VERTICES = {"centres": (4_200, 1_100)}
+#: Vertices of one strongly connected component, whose inverse modulo primes is dense: in this process, on Spark.
+MOST_CONNECTED = {"algebraic": (4_200, 1_700)}
+DIGEST_PAIRS = 4_000_000
+
+
+class Ours(System):
+    """One of our engines."""
+
+    incremental = True
+
+    def __init__(self, engine: str, backend: str, most_vertices: int = 1_100) -> None:
+        self._name, self._backend = engine, backend
+        self._most = dict.fromkeys(STUDIES, (most_vertices, FAR_VERTICES)) | MOST_VERTICES
+        self._far = backend == "spark"
+        self._engine: Engine | None = None
+        self._session: on_spark.Session | None = None
+
+    def check(self, workload: Workload) -> None:
+        if self._name == "path_counting" and not workload.acyclic:
+            raise NotTriedError("it takes acyclic graphs only")
+        for limits, size, what in (
+            (self._most, workload.vertices, "n too large"),
+            (MOST_CONNECTED, workload.largest_component, "component too large"),
+        ):
+            most = limits.get(self._name, (size, size))[self._far]
+            if size > most:
+                raise NotTriedError(f"{what}: {size:,} vertices, tried up to {most:,}")
+
+    def start(self, cores: int) -> None:
+        if self._far:
+            self._session = on_spark.Session(cores)
+        self._engine = choose.create(self._name, self._backend, self._session.spark if self._session else None)
+        self._warm_up(self._engine)
+        self.digest()
+
+    def _warm_up(self, engine: Engine) -> None:
+        """Take every kind of step, so that what is compiled at first use is compiled."""
+        graph = lineage(64, 8) if self._name == "path_counting" else random_digraph(60, 2.0)
+        short = self._far or self._name in STUDIES
+        repeats = {1: 1, 5: 1} if short else {1: 3, 10: 3, 50: 3}
+        small = made("warm-up", graph, repeats, ("mixed",), questions=2_000)
+        for _ in range(1 if short else 2):
+            engine.init(small.edges, small.vertices)
+            for group in small.groups:
+                for batch in group.batches:
+                    engine.apply(*batch)
+            engine.query(*small.questions)
+            engine.query(*(side[:1] for side in small.questions))
+
+    @property
+    def engine(self) -> Engine:
+        if self._engine is None:
+            raise RuntimeError("not started")
+        return self._engine
+
+    def init(self, edges: Edges, vertices: int) -> None:
+        self.engine.init(edges, vertices)
+
+    def apply(self, inserted: Edges, deleted: Edges) -> None:
+        self.engine.apply(inserted, deleted)
+
+    def digest(self) -> Digest:
+        return Digest.of(self._parts())
+
+    def _parts(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Give the closure, some rows at a time, so that asking takes little memory."""
+        engine, n = self.engine, self.engine.vertices
+        pairs = int(engine.stats().get("pairs", n * n))
+        width = max(1, int(n * min(1.0, DIGEST_PAIRS / max(pairs, 1))))
+        for first in range(0, n, width):
+            part = engine.descendants(np.arange(first, min(n, first + width)))
+            yield part.sources, part.targets
+
+    def query(self, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        return self.engine.query(sources, targets)
+
+    def counters(self) -> Mapping[str, int]:
+        return self._session.counters() if self._session else {}
+
+    def facts(self) -> Mapping[str, object]:
+        stats = self.engine.stats()
+        known = {key: stats[key] for key in ("bytes", "chosen", "switches", "affected", "changed") if key in stats}
+        return {**known, "executors": self._session.executors()} if self._session else known
+
+    def stop(self) -> None:
+        if self._session:
+            self._session.stop()

@@ -1,0 +1,164 @@
+"""Which systems meet on which workloads: quick (below five minutes in all), full (for the tables), tiny (for tests)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benchmarks.suite import systems, workloads
+from benchmarks.suite.workloads import Workload
+
+MIXED = ("mixed",)
+EVERY = tuple(workloads.SCRIPTS)
+LIBRARIES = ("DuckDB", "igraph", "networkx", "GraphBLAS", "scipy", "search")
+ROWS = ("recompute@spark", "refresh@spark", "auto@spark")  # engines with sparse rows, whatever n is
+Repeats = Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A workload and the systems that meet on it."""
+
+    name: str
+    make: Callable[[], Workload]
+    systems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does."""
+
+    entries: tuple[Entry, ...]
+    limit: float  #: seconds that a cell may take
+    slow: float  #: seconds from which a phase is not repeated
+    most_vertices: int = 1_100  #: for engines that are there to study the paper
+    growth: tuple[int, ...] = ()  #: sizes of graphs to which growth is fitted
+    profile: int = 0  #: vertices of the graph that Spark's share is measured on
+
+
+def _debian(name: str, repeats: Repeats, copies: int = 1, part: int | None = None) -> Workload:
+    graph, real = workloads.debian(copies, part)
+    return workloads.made(name, graph, repeats, MIXED, real=real)
+
+
+def _entry(
+    name: str, graph: Callable[[], workloads.Graph], repeats: Repeats, scripts: tuple[str, ...], who: tuple[str, ...]
+) -> Entry:
+    return Entry(name, lambda: workloads.made(name, graph(), repeats, scripts), who)
+
+
+def tiny() -> Plan:
+    """Give a plan of seconds, without Spark."""
+    repeats = {1: 2, 10: 2}
+    who = ("recompute", "refresh", "auto", "path_counting", "scipy", "search")
+    return Plan(
+        (
+            _entry("lineage", lambda: workloads.lineage(128), repeats, MIXED, who),
+            _entry("random-2.0", lambda: workloads.random_digraph(60, 2.0), repeats, MIXED, who),
+        ),
+        limit=60,
+        slow=1,
+    )
+
+
+def quick() -> Plan:
+    """Give the plan that takes minutes."""
+    repeats = {1: 7, 10: 5, 100: 5, 1_000: 3, 10_000: 3}
+    near, light = systems.NEAR, ("Pathway", *LIBRARIES)
+    return Plan(
+        (
+            Entry(
+                "debian-part",
+                lambda: _debian("debian-part", repeats, part=3_000),
+                (*near, *ROWS, "algebraic@spark", "joins", "recursive query", "Pathway", *LIBRARIES),
+            ),
+            Entry("debian", lambda: _debian("debian", repeats), (*near, "DuckDB", "igraph", "search")),
+            *(
+                _entry(
+                    f"random-{degree}",
+                    lambda degree=degree: workloads.random_digraph(1_000, degree),
+                    repeats,
+                    MIXED,
+                    (*near, *light),
+                )
+                for degree in (0.5, 1.0, 2.0)
+            ),
+            _entry("lineage", lambda: workloads.lineage(2_048), repeats, EVERY, (*near, *light)),
+            _entry(
+                "lineage-small",
+                lambda: workloads.lineage(256, 8),
+                {1: 3, 10: 3},
+                MIXED,
+                (*near, *systems.FAR, *systems.SPARK_PEERS),
+            ),
+            _entry(
+                "groups",
+                lambda: workloads.groups(4_000),
+                repeats,
+                ("delete-heavy",),
+                (*near, "recursive query", *light),
+            ),
+            _entry("dense", lambda: workloads.dense(256), repeats, MIXED, (*near, *LIBRARIES)),
+        ),
+        limit=30,
+        slow=0.5,
+        most_vertices=300,
+        growth=(512, 1_024, 2_048),
+        profile=6_000,
+    )
+
+
+def full() -> Plan:
+    """Give the plan for the tables."""
+    repeats = {1: 15, 10: 9, 100: 9, 1_000: 7, 10_000: 5}
+    near = systems.NEAR
+    every = (*near, *systems.FAR, *systems.SPARK_PEERS, "Pathway", *LIBRARIES)
+    copied = (
+        *(name for name in near if name not in {"logarithmic", "divide_conquer", "centres"}),
+        *ROWS,
+        "algebraic@spark",
+        "DuckDB",
+        "igraph",
+        "search",
+    )
+    many = ("recompute", "refresh", "auto", "refresh@spark", "search")
+    return Plan(
+        (
+            Entry("debian", lambda: _debian("debian", repeats), every),
+            *(
+                Entry(f"debian-x{copies}", lambda copies=copies: _debian(f"debian-x{copies}", repeats, copies), who)
+                for copies, who in ((3, copied), (10, copied), (30, many), (100, many))
+            ),
+            *(
+                _entry(
+                    f"random-{degree}",
+                    lambda degree=degree: workloads.random_digraph(4_000, degree),
+                    repeats,
+                    MIXED,
+                    every,
+                )
+                for degree in (0.5, 0.9, 1.0, 1.1, 2.0, 4.0)
+            ),
+            *(
+                _entry(
+                    f"random-1.0-n{n}",
+                    lambda n=n: workloads.random_digraph(n, 1.0),
+                    repeats,
+                    MIXED,
+                    (*near, *LIBRARIES),
+                )
+                for n in (1_000, 16_000, 64_000)
+            ),
+            _entry("lineage", lambda: workloads.lineage(16_384), repeats, EVERY, every),
+            _entry("lineage-small", lambda: workloads.lineage(256, 8), {1: 5, 10: 5, 100: 3}, MIXED, every),
+            _entry("groups", lambda: workloads.groups(40_000), repeats, EVERY, every),
+            _entry("dense", lambda: workloads.dense(1_024), repeats, MIXED, every),
+        ),
+        limit=300,
+        slow=10,
+        growth=(512, 1_024, 2_048, 4_096),
+        profile=64_000,
+    )
+
+
+PLANS = {"tiny": tiny, "quick": quick, "full": full}

@@ -1,0 +1,40 @@
+"""All systems by their names: ours as ``engine`` (in process) and ``engine@spark``, peers by their own names."""
+
+from __future__ import annotations
+
+from benchmarks.suite import on_spark, ours, single_machine, streaming
+from benchmarks.suite.system import System
+from dyntc_spark.closure import choose
+
+ENGINES = (*choose.ENGINES, "auto")
+NEAR = ENGINES
+FAR = tuple(f"{name}@spark" for name in ENGINES)
+SPARK_PEERS: dict[str, type[System]] = {
+    "joins": on_spark.Joins,
+    "recursive query": on_spark.RecursiveQuery,
+    "GraphFrames": on_spark.GraphFramesPaths,
+}
+PEERS: dict[str, type[System]] = {
+    "Pathway": streaming.Pathway,
+    "DuckDB": single_machine.DuckDB,
+    "igraph": single_machine.IGraph,
+    "networkx": single_machine.NetworkX,
+    "GraphBLAS": single_machine.GraphBLAS,
+    "scipy": single_machine.SciPy,
+    "search": single_machine.Search,
+}
+ALL = (*NEAR, *FAR, *SPARK_PEERS, *PEERS)
+
+
+def make(name: str, most_vertices: int) -> System:
+    """Give the system of this name, not started; engines to study the paper take graphs up to ``most_vertices``."""
+    peers = {**SPARK_PEERS, **PEERS}
+    if name in peers:
+        return peers[name]()
+    engine, _, backend = name.partition("@")
+    return ours.Ours(engine, backend or "local", most_vertices)
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a system is one of our engines."""
+    return name in {*NEAR, *FAR}

@@ -1,0 +1,325 @@
+"""The suite refuses wrong answers, reports failures as failures, and compares what it should."""
+
+import json
+import os
+import sqlite3
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from benchmarks.suite import capacity, cell, cluster, compare, memory, oracle, plan, runner, systems, workloads
+from benchmarks.suite.digest import SQL_DIGEST, Digest
+from benchmarks.suite.system import Recomputing
+from dyntc_spark.cli import commands
+from dyntc_spark.closure.engine import Edges
+from dyntc_spark.errors import SetupError
+
+GRAPHS = {
+    "random": (lambda: workloads.random_digraph(50, 2.0), False),
+    "lineage": (lambda: workloads.lineage(70, 7), True),
+    "groups": (lambda: workloads.groups(400), False),
+    "dense": (lambda: workloads.dense(23), True),
+}
+
+
+def closure(edges, n):
+    """Give the pairs of different vertices, by networkx."""
+    graph = nx.DiGraph(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
+    graph.add_nodes_from(range(n))
+    return {(u, v) for u in graph for v in nx.descendants(graph, u)}
+
+
+def small(name="random"):
+    return workloads.made(name, GRAPHS[name][0](), {1: 2, 5: 2}, ("mixed",), questions=200)
+
+
+@pytest.fixture
+def task(tmp_path):
+    workload = small()
+    workload.save(tmp_path / "w.npz")
+    expected, answers = oracle.expected(workload)
+    return lambda system: cell.Task(tmp_path / "w.npz", system, tuple(expected), answers)
+
+
+# --- digests and the oracle -----------------------------------------------------------------------
+
+
+def test_a_digest_knows_no_order_and_no_loops():
+    u, v = np.array([1, 2, 3, 3]), np.array([2, 3, 1, 3])
+    whole = Digest.of([(u, v)])
+    assert whole == Digest.of([(u[3:], v[3:]), (u[1:3][::-1], v[1:3][::-1]), (u[:1], v[:1])])
+    assert whole.pairs == 3
+    assert whole != Digest.of([(u[:3], [2, 3, 2])])  # as many pairs, one of them another
+
+
+def test_sql_has_the_same_digest():
+    u, v = np.random.default_rng(1).integers(10**7, size=(2, 500))
+    with sqlite3.connect(":memory:") as base:
+        base.execute("CREATE TABLE closed (src INTEGER, dst INTEGER)")
+        base.executemany("INSERT INTO closed VALUES (?, ?)", zip(u.tolist(), v.tolist(), strict=True))
+        row = base.execute(f"SELECT {', '.join(SQL_DIGEST)} FROM closed WHERE src <> dst").fetchone()  # noqa: S608
+    assert Digest(*row) == Digest.of([(u, v)])
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_oracle_agrees_with_networkx(name):
+    workload = small(name)
+    expected, answers = oracle.expected(workload)
+    edges, n = workload.edges, workload.vertices
+    assert expected[0] == Digest.of([tuple(np.array(sorted(closure(edges, n))).T)])
+    for group in workload.groups:
+        for batch in group.batches:
+            edges = oracle.changed(edges, *batch, n)
+    pairs = closure(edges, n)
+    assert expected[-1] == Digest.of([tuple(np.array(sorted(pairs)).T)])
+    asked = zip(*(side.tolist() for side in workload.questions), strict=True)
+    assert answers.tolist() == [u == v or (u, v) in pairs for u, v in asked]
+
+
+# --- workloads ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_workloads_are_what_they_say(name, tmp_path):
+    graph, acyclic = GRAPHS[name][0](), GRAPHS[name][1]
+    workload = workloads.made(name, graph, {1: 3, 7: 4}, tuple(workloads.SCRIPTS))
+    assert workload.acyclic == acyclic
+    n, there = workload.vertices, set(oracle.coded(workload.edges, workload.vertices).tolist())
+    for group in workload.groups:
+        for inserted, deleted in group.batches:
+            new, gone = (set(oracle.coded(part, n).tolist()) for part in (inserted, deleted))
+            assert gone <= there
+            assert not new & there
+            assert len(new) == len(inserted)
+            there = there - gone | new
+            if acyclic:
+                assert nx.is_directed_acyclic_graph(nx.DiGraph((code // n, code % n) for code in there))
+    workload.save(tmp_path / "w.npz")
+    again = workloads.Workload.load(tmp_path / "w.npz")
+    assert [group.name for group in again.groups] == [group.name for group in workload.groups]
+    assert (again.groups[-1].batches[-1][1].targets == workload.groups[-1].batches[-1][1].targets).all()
+    made_again = workloads.made(name, GRAPHS[name][0](), {1: 3, 7: 4}, tuple(workloads.SCRIPTS))
+    assert (made_again.groups[-1].batches[-1][0].sources == workload.groups[-1].batches[-1][0].sources).all()
+
+
+def test_batches_together_do_what_they_do_one_by_one():
+    workload = small()
+    n, edges = workload.vertices, workload.edges
+    batches = [batch for group in workload.groups for batch in group.batches]
+    at_once = oracle.changed(edges, *cell.net(batches, n), n)
+    for batch in batches:
+        edges = oracle.changed(edges, *batch, n)
+    assert (at_once.sources == edges.sources).all()
+    assert (at_once.targets == edges.targets).all()
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+class Right(Recomputing):
+    """Closes as the oracle does."""
+
+    def close(self, edges, vertices):
+        self.closed = oracle.digest(edges, vertices)
+
+    def digest(self):
+        return self.closed
+
+
+class OnePairOff(Right):
+    """Has one wrong pair in place of a right one: the number of pairs is right."""
+
+    def digest(self):
+        return Digest(self.closed.pairs, self.closed.total + 1)
+
+
+class WrongLater(Right):
+    """Forgets all changes."""
+
+    def apply(self, *_):
+        pass
+
+
+class WrongAnswers(Right):
+    """Has the right closure and says anything."""
+
+    def query(self, sources, targets):
+        return sources != targets
+
+
+class Breaks(Right):
+    """Gives up after the start."""
+
+    def apply(self, *_):
+        raise MemoryError("first line\n[RECURSION_LIMIT] what matters\n at some line of code")
+
+
+def outcome(task, kind, monkeypatch):
+    monkeypatch.setitem(systems.PEERS, "double", kind)
+    told = []
+    cell.run(task("double"), told.append)
+    return [record for record in told if record["phase"] != cell.STARTED]
+
+
+def test_right_answers_have_times(task, monkeypatch):
+    told = outcome(task, Right, monkeypatch)
+    assert [record["phase"] for record in told] == ["init", "mixed/1", "mixed/5"]
+    assert all(record["status"] == "ok" and record["runs"] for record in told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase"), [(OnePairOff, "init"), (WrongLater, "mixed/1"), (WrongAnswers, "query/200")]
+)
+def test_a_wrong_answer_has_no_time(task, monkeypatch, kind, phase):
+    last = outcome(task, kind, monkeypatch)[-1]
+    assert (last["status"], last["phase"]) == ("wrong", phase)
+    assert "runs" not in last
+
+
+def test_a_failure_is_reported_as_one_with_its_message(task, monkeypatch):
+    last = outcome(task, Breaks, monkeypatch)[-1]
+    assert (last["status"], last["phase"]) == ("failed", "mixed/1")
+    assert last["message"] == "MemoryError: [RECURSION_LIMIT] what matters"
+
+
+def test_what_is_not_tried_says_why(task, monkeypatch):
+    told = []
+    cell.run(task("path_counting"), told.append)
+    assert [(record["status"], record["message"]) for record in told] == [("not tried", "it takes acyclic graphs only")]
+    monkeypatch.setitem(sys.modules, "igraph", None)
+    told.clear()
+    cell.run(task("igraph"), told.append)
+    assert (told[-1]["status"], told[-1]["message"]) == ("not tried", "not installed: igraph")
+
+
+def test_a_cell_has_a_limit_and_leaves_no_process(task):
+    told = runner.in_its_process(task("search"), 0.0)
+    assert told[-1]["status"] == "limit"
+    mine = [name for name in memory.descendants(os.getpid()).values() if name == "jvm"]
+    assert not mine
+
+
+def test_a_run_writes_results_tables_and_pictures(tmp_path):
+    assert runner.run("tiny", ["lineage"], ["refresh", "recompute", "auto", "scipy"], tmp_path)
+    results = json.loads((tmp_path / "suite-tiny-part.json").read_text())
+    assert {record["status"] for record in results["cells"]} == {"ok"}
+    assert {record["system"] for record in results["cells"]} == {"refresh", "recompute", "auto", "scipy"}
+    assert all(record["low"] <= record["median"] <= record["high"] for record in results["cells"])
+    assert all(record["memory"]["driver"] > 2**20 for record in results["cells"])
+    page = (tmp_path / "suite-tiny-part.md").read_text()
+    assert "| `refresh` |" in page
+    assert "## Crossovers" in page
+    pictures = list(tmp_path.glob("*.svg"))
+    assert pictures
+    assert all(picture.name in page for picture in pictures)
+
+
+def test_plans_name_systems_that_exist():
+    for made in (plan.tiny(), plan.quick(), plan.full()):
+        assert len({entry.name for entry in made.entries}) == len(made.entries)
+        assert all(name in systems.ALL for entry in made.entries for name in entry.systems)
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def record(system, phase, seconds, workload="w"):
+    return {"workload": workload, "system": system, "phase": phase, "status": "ok", "median": seconds}
+
+
+def results_of(*cells):
+    return {"workloads": {"w": {"groups": ["mixed/1", "mixed/100"], "pairs": 1, "vertices": 1}}, "cells": list(cells)}
+
+
+def test_a_crossover_lies_between_two_sizes():
+    results = results_of(
+        record("recompute", "init", 1.0),
+        record("search", "init", 0.1),  # stores nothing: not a system to cross over to
+        record("refresh", "mixed/1", 0.1),
+        record("refresh", "mixed/100", 10.0),
+        record("Pathway", "mixed/1", 2.0),
+        record("Pathway", "mixed/100", 3.0),
+        record("centres", "mixed/1", 0.1),
+        record("centres", "mixed/100", 0.2),
+    )
+    found = {each.system: each.size for each in compare.crossovers(results)}
+    assert found == {"refresh": pytest.approx(10), "Pathway": 1, "centres": None}
+
+
+def test_auto_is_compared_with_the_cheapest_on_its_backend():
+    results = results_of(
+        record("auto", "mixed/1", 3.0),
+        record("refresh", "mixed/1", 1.0),
+        record("recompute", "mixed/1", 2.0),
+        record("auto@spark", "mixed/1", 6.0),
+        record("refresh@spark", "mixed/1", 5.0),
+    )
+    first, second = compare.choices(results)
+    assert (first.best, first.ratio, second.best, second.ratio) == ("refresh", 3.0, "refresh@spark", 1.2)
+
+
+def test_gaps_put_our_worst_first():
+    results = results_of(
+        record("refresh", "init", 1.0),
+        record("igraph", "init", 4.0),
+        record("refresh", "mixed/1", 1.0),
+        record("Pathway", "mixed/1", 0.5),
+    )
+    assert [(gap.phase, gap.peer, gap.ratio) for gap in compare.gaps(results)] == [
+        ("mixed/1", "Pathway", 2.0),
+        ("init", "igraph", 0.25),
+    ]
+
+
+# --- the capacity model ---------------------------------------------------------------------------
+
+
+def test_the_model_is_near_every_measured_point():
+    points = capacity.measured()
+    assert len(points) >= 6
+    off = {point.name: round(point.off, 2) for point in points if point.off > capacity.FACTOR}
+    assert not off
+    held = [p.bytes_a_pair / capacity.PAIR_BYTES for p in points if p.bytes_a_pair and p.pairs > 10**6]
+    assert all(1 / capacity.BYTES_FACTOR < ratio < capacity.BYTES_FACTOR for ratio in held)
+
+
+def test_a_measurement_far_from_the_model_shows(tmp_path):
+    facts = {"vertices": 1_000, "edges": 4_000, "pairs": 60_000, "largest_component": 1}
+    cells = [{**record("refresh", "init", seconds), "facts": {"bytes": 350_000}} for seconds in (0.0015, 3.0)]
+    about = {"mode": "x", "cores": 2}
+    text = json.dumps({"about": about, "workloads": {"w": facts}, "cells": cells})
+    (tmp_path / "suite-x.json").write_text(text)
+    near, far = capacity.measured(tmp_path)
+    assert near.off < capacity.FACTOR < far.off
+
+
+def test_what_fits_one_process_stays_there():
+    assert capacity.on_spark(10**9, 4.4 * 10**9, 61 * 10**9).where == "Spark, joins"
+    assert capacity.on_spark(10**7, 4.4 * 10**7, 61 * 10**7).executors == 1
+    assert sum(line.startswith("| 10^") for line in capacity.page()) == 4 * len(capacity.SHAPES)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_without_a_checkout_the_command_says_what_to_do(tmp_path):
+    with pytest.raises(SetupError, match=r"run\.py bench suite"):
+        commands.suite(full=False, root=tmp_path)
+
+
+# --- a cluster ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_cells_run_on_a_cluster_of_processes(tmp_path):
+    assert cluster.run(2, "512m", 1, ("refresh@spark",), tmp_path)
+    results = json.loads((tmp_path / "suite-cluster.json").read_text())
+    executors = results["cells"][0]["facts"]["executors"]
+    assert sum(one["memory"] + one["disk"] > 0 for one in executors) == 2
+
+
+def test_edges_of_a_batch_are_sorted():
+    changed = oracle.changed(Edges.of([3, 1], [0, 2]), Edges.of([2], [2]), Edges.of([3], [0]), 4)
+    assert (changed.sources.tolist(), changed.targets.tolist()) == ([1, 2], [2, 2])
