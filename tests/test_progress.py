@@ -33,12 +33,13 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def at_once(monkeypatch):
+def _at_once(monkeypatch):
     monkeypatch.setattr(module, "DELAY", 0)
     monkeypatch.setattr(module, "TICK", 0.001)
 
 
-def test_a_terminal_sees_the_steps(at_once):
+@pytest.mark.usefixtures("_at_once")
+def test_a_terminal_sees_the_steps():
     out = Terminal()
     with progress("Init*", 4, out) as shown:
         shown.advance(2)
@@ -46,7 +47,8 @@ def test_a_terminal_sees_the_steps(at_once):
     assert out.getvalue().endswith("\r\x1b[K")  # and it is gone afterwards
 
 
-def test_work_inside_of_work_has_the_line(at_once):
+@pytest.mark.usefixtures("_at_once")
+def test_work_inside_of_work_has_the_line():
     out = Terminal()
     with progress("building", 2, out) as outer:
         outer.at("numbering")
@@ -59,11 +61,17 @@ def test_work_inside_of_work_has_the_line(at_once):
     assert not module._lines.shown
 
 
-def test_a_failure_takes_the_line_away(at_once):
+@pytest.mark.usefixtures("_at_once")
+def test_a_failure_takes_the_line_away():
     out = Terminal()
-    with pytest.raises(ZeroDivisionError), progress("Init*", 1, out):
-        out.wait_for("Init*")
-        raise ZeroDivisionError
+
+    def fail():
+        with progress("Init*", 1, out):
+            out.wait_for("Init*")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert out.getvalue().endswith("\r\x1b[K")
     assert not module._lines.shown
 
