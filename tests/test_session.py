@@ -148,7 +148,7 @@ def test_spark_knows_every_setting(spark, name):
         pytest.skip("only a driver can be asked what settings there are")
     entries = spark._jvm.org.apache.spark.internal.config.ConfigEntry
     for key in session._read_conf(name):
-        plugin = key.startswith(("spark.sql.catalog.", "spark.databricks."))  # not Spark's own
+        plugin = key.startswith(("spark.sql.catalog.", "spark.databricks.", "spark.hadoop."))  # not Spark's own
         submit = key == "spark.api.mode"  # read by the client before there is a JVM
         assert plugin or submit or entries.findEntry(key) is not None, key
 

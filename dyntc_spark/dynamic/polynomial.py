@@ -75,10 +75,11 @@ class BooleanPolynomial:
     -----
     Jobs on Spark, for a polynomial of degree k: SetRow and SetCol at most k + 1,
     LazySet 1, Lookup 1, or none if the next step reads ``S`` in the same job (``then``);
-    Init one multiplication for each product and at most k more, and one for each
-    DataFrame among the values; Reset 1, and 2 for each level of the chains that
-    loses entries, of which there are k - 1. Set and LazySet move O(n) numbers
-    through the driver, Reset the rows and columns that the deleted entries meet.
+    Init one multiplication for each product with factors of its own, one job for every
+    dozen of these on a level, one more, and one for each DataFrame among the values;
+    Reset 1, and 2 for each level of the chains that loses entries, of which there are
+    k - 1. Set and LazySet move O(n) numbers through the driver, Reset the rows and
+    columns that the deleted entries meet.
 
     Kept, where an *n x n* matrix has the shape of its variable or product:
 

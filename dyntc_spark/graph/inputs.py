@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import DataFrame
 
 from dyntc_spark.blocks.grid import Ids
@@ -169,7 +169,7 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
         raise OptionError("names of columns that are strings", f"{list(names)!r:.80}", "Rename the columns first.")
     if isinstance(data, DataFrame):
         _require(data.columns, names)
-        return _of_table(_selected(data, names).toArrow(), names)
+        return _of_table(_collected(_selected(data, names)), names)
     if type(data).__module__.partition(".")[0] == "pandas":
         _require(getattr(data, "columns", ()), names)
         return [_of_series(data[name], name) for name in names]
@@ -187,8 +187,8 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
 
 def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
     """Give the names of a table's columns; a list of tuples has none."""
-    named = getattr(data, "column_names", None)  # Arrow's
-    return list(getattr(data, "columns", ()) if named is None else named)
+    named = None if isinstance(data, DataFrame) else getattr(data, "column_names", None)  # Arrow's
+    return list(named if isinstance(named, list) else getattr(data, "columns", ()))
 
 
 def _selected(data: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -201,6 +201,14 @@ def _selected(data: DataFrame, names: Sequence[str]) -> DataFrame:
             f"the columns {', '.join(names)}, each once", str(error).partition("\n")[0], "Rename them."
         ) from error
     return found
+
+
+def _collected(data: DataFrame) -> pa.Table:
+    try:
+        return data.toArrow()
+    except (PySparkTypeError, ValueError) as error:  # intervals of months, arrays of nothing
+        came = ", ".join(f"{name} {kind}" for name, kind in data.dtypes)
+        raise VertexTypeError("columns of types that Arrow knows", came, NAMEABLE) from error
 
 
 def _listed(values: Iterable[Any], expected: str) -> list[Any]:

@@ -64,8 +64,8 @@ def test_degree_3_jobs(backend):
     p = BooleanPolynomial(*form, backend, size=3, rebuild_share=NEVER)
     history = History(p.layout)
     first = {name: rng.random(shape) < 0.3 for name, shape in form[1].items()}
-    # the variables, a multiplication for each of 8 products, the values of level 1, and the rest
-    assert jobs(backend, p.init, first) == 1 + 8 + 1 + 1
+    # the variables, a multiplication for each of 4 products that differ (of 8), a superstep for each of 2 levels
+    assert jobs(backend, p.init, first) == 1 + 4 + 2
     remember(history, ("init", first))
     limits = {"set_row": 3 + 1, "set_col": 3 + 1, "lazy_set": 1, "reset": 1 + 2 * 2}
     for operation in [

@@ -25,7 +25,7 @@ TAKEN = {
     "stamps": ("TIMESTAMP'2024-01-01 00:00:00'", "TIMESTAMP'9999-12-31 23:59:59.999999'"),
     "stamps without a zone": ("TIMESTAMP_NTZ'2024-01-01 00:00:00'", "TIMESTAMP_NTZ'0001-01-01 00:00:00'"),
     "intervals": ("INTERVAL '1' DAY", "INTERVAL '1 2:3:4.5' DAY TO SECOND"),
-    "arrays": ("array(1, 2)", "array()"),
+    "arrays": ("array(1, 2)", "CAST(array() AS ARRAY<INT>)"),
     "structs": ("named_struct('a`b', 1, 'c.d', 'x')", "named_struct('a`b', 2, 'c.d', '')"),
     "nested": ("array(named_struct('a', array('x')))", "array(named_struct('a', array('y', '')))"),
 }
@@ -33,6 +33,7 @@ REFUSED = {
     "nulls": ("1", "CAST(NULL AS INT)"),
     "void": ("NULL", "NULL"),
     "not a number": ("1.5D", "double('NaN')"),
+    "arrays of nothing": ("array()", "array()"),
     "maps": ("map('a', 1)", "map('b', 2)"),
     "variants": ("parse_json('1')", "parse_json('2')"),
     "months": ("INTERVAL '1' MONTH", "INTERVAL '2' MONTH"),
