@@ -162,10 +162,9 @@ def is_from_spark(error: Exception) -> bool:
     >>> is_from_spark(ValueError())
     False
     """
-    module = type(error).__module__.partition(".")[
-        0
-    ]  # py4j is not there where only Spark Connect's client is installed
-    return isinstance(error, PySparkException) or module in {"py4j", "grpc"}
+    # By name: py4j is not there where only Spark Connect's client is installed.
+    package = type(error).__module__.partition(".")[0]
+    return isinstance(error, PySparkException) or package in {"py4j", "grpc"}
 
 
 def _read_conf(name: str) -> dict[str, str]:
