@@ -110,6 +110,19 @@ def local(
         return _start(settings, chosen)
 
 
+def session_for(given: SparkSession | None) -> SparkSession:
+    """Give the session to work in: the ``given`` one, else the active one, else a local one that is started now."""
+    if given is not None:
+        ensure_open(given)
+        return given
+    if not is_remote():
+        return local()
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return SparkSession.builder.getOrCreate()  # where SPARK_REMOTE says
+
+
 def is_connect(spark: SparkSession) -> bool:
     """Tell whether ``spark`` is a Spark Connect session, which has neither RDDs nor a JVM in this process.
 

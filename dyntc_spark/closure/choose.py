@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
 
-from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.auto import Auto, Where
@@ -25,6 +22,7 @@ from dyntc_spark.closure.path_counting import PathCounting
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import OptionError
+from dyntc_spark.session import session_for
 
 #: The engines: each is made with the backend that its state is on, by default this process.
 ENGINES: dict[str, type[Engine]] = {
@@ -76,22 +74,9 @@ def create(
         raise OptionError(f"a backend called {names}", f"{backend!r}", "Leave it out to have one chosen.")
     if budget < 0:
         raise OptionError("a budget of so many bytes", f"{budget}", "Leave it out for 1 GiB.")
-    on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(_session(spark)))
+    on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(session_for(spark)))
     if name != "auto" and backend != "auto":
         kind = ENGINES[name]
         return kind(on_spark()) if backend == "spark" else kind()
     candidates = CANDIDATES if name == "auto" else (ENGINES[name],)
     return Auto(candidates, Where(backend, on_spark, budget), costs)
-
-
-def _session(given: SparkSession | None) -> SparkSession:
-    """Give the session to work in: the ``given`` one, else the active one, else a local one that is started now."""
-    if given is not None:
-        session.ensure_open(given)
-        return given
-    if not is_remote():
-        return session.local()
-    try:
-        return SparkSession.active()
-    except PySparkRuntimeError:
-        return SparkSession.builder.getOrCreate()  # where SPARK_REMOTE says

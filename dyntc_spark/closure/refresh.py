@@ -216,8 +216,8 @@ class Refresh(Engine):
 
     @classmethod
     def adopting_seconds(cls, load: Load, costs: Costs) -> float:
-        """Copy the edges and the rows."""
-        return costs.edge * load.edges + costs.number * load.pairs
+        """Copy the edges and the rows, as `recompute` does."""
+        return Recompute.adopting_seconds(load, costs)
 
     @classmethod
     def adopting(cls, other: Engine, backend: Backend | None) -> Engine:

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.graph.arrow import NO_TARGET, ArrowAnswers, Table, Unknown, Vertex
-from dyntc_spark.graph.frames import frame, session_for
+from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph
 from dyntc_spark.graph.relations import Relations
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.views import statement
+from dyntc_spark.session import session_for
 
 _Answer = TypeVar("_Answer")
 

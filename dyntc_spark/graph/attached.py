@@ -22,7 +22,6 @@ from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.closure.restored import restore
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError, StorageError
-from dyntc_spark.graph.frames import session_for
 from dyntc_spark.graph.history import Difference, Graph, Tally
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.showing import Shown
@@ -35,6 +34,7 @@ from dyntc_spark.graph.store.store import Loaded, Standing, Store
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.progress import progress
+from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self

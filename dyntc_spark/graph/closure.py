@@ -20,7 +20,6 @@ from dyntc_spark.errors import CycleError, InputError, RedundantChangeError, Ver
 from dyntc_spark.graph import interop
 from dyntc_spark.graph.arrow import Table, Vertex
 from dyntc_spark.graph.batch import net_effect, only_used, renumbered
-from dyntc_spark.graph.frames import session_for
 from dyntc_spark.graph.guard import guarded
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
@@ -30,6 +29,7 @@ from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.streamed import Streamed
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.progress import progress
+from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
     import networkx as nx

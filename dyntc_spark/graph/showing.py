@@ -14,12 +14,13 @@ from dyntc_spark.errors import SessionError
 from dyntc_spark.graph import display, interop, plots
 from dyntc_spark.graph.answers import Answers
 from dyntc_spark.graph.counting import CountsPaths
-from dyntc_spark.graph.frames import frame, session_for
+from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Relations, Touched
 from dyntc_spark.graph.views import Views
 from dyntc_spark.progress import progress
+from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
     import networkx as nx
