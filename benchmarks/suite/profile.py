@@ -1,13 +1,14 @@
-"""Where the time goes on Spark: jobs that do nothing, Arrow between the JVM and Python, kernels, the rest.
+"""Where an operation on Spark spends its time: empty jobs, Arrow between the JVM and Python, kernels, the rest.
 
-For an operation that starts j jobs and moves b bytes between the JVM and Python:
+- *jobs*: as many times what a job takes that does nothing;
+- *transfer*: bytes that Spark says have gone to Python workers and back, over the rate of a ``mapInArrow`` that does
+  nothing;
+- *kernels*: what Spark says Python code took in tasks, without the transfer, over the number of cores;
+- *tasks*: what else Spark says tasks took, over the number of cores: waiting for a Python worker, and the JVM;
+- *rest*: what remains: planning, checkpoints, and what the driver computes; below 0 where the others overlap.
 
-- *jobs*: j times what a job takes that does nothing;
-- *transfer*: b over the rate at which a ``mapInArrow`` that does nothing passes binary rows (there and back);
-- *kernels*: what the same operation takes in one process, over the number of cores;
-- *rest*: what remains (planning, checkpoints, serialisation); below 0 where the others overlap.
-
-The same with one core and with two gives the strong scaling.
+What the same operation takes in one process without Spark stands beside it. The same with one core and with two gives
+the strong scaling.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,13 @@ from benchmarks.suite.on_spark import Session
 ENGINES = ("recompute", "refresh", "algebraic")
 ROW_BYTES, ROWS = 1 << 18, 128  # of what is passed through: 32 MiB
 REPEATS = 3
+#: What Spark measures of a stage, under its own names; times are in milliseconds.
+MEASURED = {
+    "internal.metrics.executorRunTime": "tasks",
+    "time to execute Python code": "code",
+    "data sent to Python workers": "bytes",
+    "data returned from Python workers": "bytes",
+}
 
 
 def measured(vertices: int, cores: int) -> dict[str, Any]:
@@ -43,11 +53,44 @@ def measured(vertices: int, cores: int) -> dict[str, Any]:
     return found
 
 
+class EventLog:
+    """What Spark writes of its stages, read as it grows: seconds over all tasks, and bytes to Python and back."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._read = Path(folder), 0
+        self.config = {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": self._folder.as_uri(),
+            "spark.eventLog.rolling.enabled": "false",
+            "spark.eventLog.compress": "false",
+        }
+
+    def new(self) -> dict[str, float]:
+        """Sum up the stages that have ended since the last call."""
+        (path,) = (file for file in self._folder.iterdir() if not file.name.startswith("."))
+        found = dict.fromkeys(MEASURED.values(), 0.0)
+        with path.open("rb") as file:
+            file.seek(self._read)
+            lines = [line for line in file if line.endswith(b"\n")]
+        self._read += sum(map(len, lines))
+        for event in map(json.loads, lines):
+            if event["Event"] == "SparkListenerStageCompleted":
+                for one in event["Stage Info"]["Accumulables"]:
+                    if one.get("Name") in MEASURED:
+                        found[MEASURED[one["Name"]]] += float(one["Value"]) / (1 if "data" in one["Name"] else 1_000)
+        return found
+
+
 def _profile(vertices: int, cores: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        return _profiled(vertices, cores, EventLog(folder))
+
+
+def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
     graph, real = workloads.debian(part=vertices if vertices < 64_000 else None)
     workload = workloads.made("debian", graph, {}, (), real=real)
     asked = tuple(side[:10_000] for side in workload.questions)
-    session = Session(cores)
+    session = Session(cores, **log.config)
     job = statistics.median(_seconds(lambda: session.spark.range(1, numPartitions=1).collect()) for _ in range(15))
     rate = _rate(session, cores)
     found: dict[str, Any] = {"machine": {"empty job": job, "bytes a second": rate}, "operations": []}
@@ -63,14 +106,16 @@ def _profile(vertices: int, cores: int) -> dict[str, Any]:
         }
         for what, action in actions.items():
             times = 1 if what.startswith("batch") else REPEATS
-            before = session.counters()
+            before, _ = session.counters(), log.new()
             seconds = [_seconds(partial(action, far)) for _ in range(times)]
-            after = session.counters()
-            kernel = min(_seconds(partial(action, near)) for _ in range(times))
-            jobs = (after["jobs"] - before["jobs"]) / len(seconds)
-            moved = int(far.facts().get("bytes", 0)) if what == "init" else 0  # type: ignore[call-overload]
-            total = statistics.median(seconds)
-            shares = {"jobs": jobs * job, "transfer": moved / rate, "kernels": kernel / cores}
+            jobs = (session.counters()["jobs"] - before["jobs"]) / times
+            used = {name: value / times for name, value in log.new().items()}
+            here = min(_seconds(partial(action, near)) for _ in range(times))
+            total = statistics.fmean(seconds)
+            transfer = used["bytes"] / rate
+            kernels = max(used["code"] / cores - transfer, 0.0)
+            in_tasks = max(used["tasks"] - used["code"], 0.0) / cores
+            shares = {"jobs": jobs * job, "transfer": transfer, "kernels": kernels, "tasks": in_tasks}
             shares["rest"] = total - sum(shares.values())
             found["operations"].append(
                 {
@@ -78,7 +123,8 @@ def _profile(vertices: int, cores: int) -> dict[str, Any]:
                     "what": what,
                     "seconds": total,
                     "jobs": jobs,
-                    "in process": kernel,
+                    "bytes": used["bytes"],
+                    "in process": here,
                     **{f"{k} seconds": v for k, v in shares.items()},
                 }
             )

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.suite import compare, limits, plots, systems
 
 Record = dict[str, Any]
+PROFILE_SHARES = ("jobs", "transfer", "kernels", "tasks", "rest")
 MEBI = 2**20
 
 
@@ -206,9 +207,12 @@ def _profile(profile: dict[str, Any]) -> Iterator[str]:
     rows = []
     for cores, found in profile.items():
         for op in found["operations"]:
-            shares = [brief(max(op[f"{kind} seconds"], 0)) for kind in ("jobs", "transfer", "kernels", "rest")]
-            rows.append([cores, f"`{op['engine']}`", op["what"], brief(op["seconds"]), f"{op['jobs']:.1f}", *shares])
-    head = ["cores", "engine", "operation", "takes", "jobs", "jobs that do nothing", "Arrow", "kernels / cores", "rest"]
+            shares = [brief(max(op[f"{kind} seconds"], 0)) for kind in PROFILE_SHARES]
+            counts = [f"{op['jobs']:.1f}", f"{op['bytes'] / MEBI:.1f}"]
+            takes = [brief(op["seconds"]), brief(op["in process"])]
+            rows.append([cores, f"`{op['engine']}`", op["what"], *takes, *counts, *shares])
+    head = ["cores", "engine", "operation", "takes", "in process", "jobs", "MiB to Python and back"]
+    head += ["jobs that do nothing", "Arrow", "kernels", "tasks otherwise", "rest"]
     yield from table(head, rows)
     yield from _scaling(profile)
     for cores, found in profile.items():

@@ -35,7 +35,7 @@ PATIENCE = 3
 #: and when so many batches make good what taking over costs.
 HORIZON = 30
 #: Affected rows from which on it is worth asking what a batch of fewer changes than that leads to.
-MANY_AFFECTED, FEW_CHANGES = 1000, 1000
+MANY_AFFECTED, FEW_CHANGES = 1000, 100
 #: A state moves back into this process when it takes less than this part of the budget.
 RETURN_PART = 0.25
 
@@ -104,9 +104,9 @@ class Auto(Engine):
 
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges, in this process as far as the closure fits the budget."""
-        engine = self._engine
-        if self._where.backend == "auto" and engine.backend == "spark":
-            engine = self._made(type(engine), None)
+        kind, where = self._candidates[0], "spark" if self._where.backend == "spark" else "local"
+        fits = isinstance(self._engine, kind) and self._engine.backend == where
+        engine = self._engine if fits else self._made(kind, self._where.first())
         try:
             engine.init(edges, vertices)
         except OutgrownError as error:

@@ -24,9 +24,8 @@ from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 
-#: Vertices of a graph, and how far its edges reach: the less, the longer the rows.
-GRAPHS = ((100_000, 100_000), (60_000, 3_000), (20_000, 400), (6_000, 60))
-EDGES_A_VERTEX = 2
+#: Vertices of a graph, its edges a vertex, and how far these reach: the less, the longer the rows.
+GRAPHS = ((2_000, 30, 2_000), (100_000, 1, 100_000), (60_000, 1, 3_000), (20_000, 2, 400), (6_000, 2, 60))
 _NONE = Edges.of()
 
 
@@ -43,15 +42,15 @@ def measure(backend: SparkBackend | None = None, *, scale: float = 1.0, seed: in
         Of the graphs.
     """
     rng = np.random.default_rng(seed)
-    graphs = [_graph(rng, max(50, int(scale * n)), max(5, int(scale * reach))) for n, reach in GRAPHS]
+    graphs = [_graph(rng, max(50, int(scale * n)), degree, max(5, int(scale * reach))) for n, degree, reach in GRAPHS]
     costs = _builds(graphs, Costs())
     costs = _batches(graphs, costs, rng)
     costs = replace(costs, entry=_entry())
     return _jobs(graphs[-1], backend, costs) if backend else costs
 
 
-def _graph(rng: np.random.Generator, n: int, reach: int) -> tuple[Edges, int]:
-    sources = rng.integers(n - 1, size=EDGES_A_VERTEX * n)
+def _graph(rng: np.random.Generator, n: int, degree: int, reach: int) -> tuple[Edges, int]:
+    sources = rng.integers(n - 1, size=degree * n)
     return Edges.of(sources, np.minimum(n - 1, sources + rng.integers(1, reach + 1, size=len(sources)))), n
 
 
@@ -60,9 +59,9 @@ def _builds(graphs: list[tuple[Edges, int]], costs: Costs) -> Costs:
     for edges, n in graphs:
         engine = Recompute()
         seconds.append(_best(3, lambda engine=engine, edges=edges, n=n: engine.init(edges, n)))  # type: ignore[misc]
-        rows.append((len(edges), engine.stats()["pairs"]))
-    edge, number = _solved(rows, seconds)
-    return replace(costs, edge=edge, number=number)
+        rows.append((n, len(edges), engine.stats()["pairs"]))
+    vertex, edge, number = _solved(rows, seconds)
+    return replace(costs, vertex=vertex, edge=edge, number=number)
 
 
 def _batches(graphs: list[tuple[Edges, int]], costs: Costs, rng: np.random.Generator) -> Costs:
@@ -79,7 +78,7 @@ def _batches(graphs: list[tuple[Edges, int]], costs: Costs, rng: np.random.Gener
             for changes in ((_NONE, part), (part, _NONE)):
                 took = _best(1, lambda engine=engine, changes=changes: engine.apply(*changes))  # type: ignore[misc]
                 load = engine.load()
-                rows.append((1, len(some), load.affected * load.degree, load.changed * load.row))
+                rows.append((1, len(some), load.affected * load.degree, load.changed * load.width))
                 seconds.append(took)
     batch, change, affected, rebuilt = _solved(rows, seconds)
     return replace(costs, batch=batch, change=change, affected=affected, rebuilt=rebuilt)
@@ -98,7 +97,7 @@ def _jobs(graph: tuple[Edges, int], backend: SparkBackend, costs: Costs) -> Cost
     engine = Recompute(backend)
     took = _best(3, lambda: engine.init(*graph))
     numbers = engine.stats()["pairs"] / backend.parallelism
-    return replace(costs, job=job, far_number=max(took - job - costs.edge * len(graph[0]), 0) / max(numbers, 1))
+    return replace(costs, job=job, far_number=max(took - job - costs.condensing(engine.load()), 0) / max(numbers, 1))
 
 
 def _best(times: int, action: Callable[[], object]) -> float:

@@ -163,7 +163,7 @@ class State:
         return int(self.graph.size.max(initial=0))
 
     @property
-    def heads(self) -> int:
+    def numbers(self) -> int:
         """How many numbers all rows have."""
         return int(self.graph.totals[HEADS])
 

@@ -3,8 +3,9 @@
 An engine brings its own estimate (`Engine.seconds`): the seconds that a batch like the
 last ones (`Load`) takes, given what single steps take on this machine (`Costs`).
 ``calibrate`` measures the latter on a machine; the defaults here are what it found on one
-with two cores, rounded, except that a changed edge costs what it did in a batch of 660
-real changes, less than half of what ``calibrate`` said. Only their ratios matter to a choice.
+with two cores, rounded. Only their ratios matter to a choice. A changed edge is the least
+certain of them: 1 to 4 microseconds in batches of real changes, up to 20 where edges
+come and go at random.
 """
 
 from __future__ import annotations
@@ -21,15 +22,20 @@ FADING = 0.8
 class Costs:
     """Seconds for single steps."""
 
-    edge: float = 250e-9  #: to condense a graph, an edge
+    vertex: float = 300e-9  #: to condense a graph, a vertex
+    edge: float = 80e-9  #: and an edge
     number: float = 5e-9  #: to close it, a number in a row
     change: float = 4e-6  #: a changed edge, beside what it affects
-    batch: float = 3e-4  #: a batch, whatever it is
+    batch: float = 2e-4  #: a batch, whatever it is
     affected: float = 300e-9  #: an edge at an affected vertex
     rebuilt: float = 13e-9  #: a number in a row that is built again
     entry: float = 7e-9  #: an entry of a matrix of residues that is read, written or multiplied
     job: float = 0.06  #: a Spark job that does nothing
     far_number: float = 180e-9  #: a number in a row that a task writes, on one core
+
+    def condensing(self, load: Load) -> float:
+        """Seconds to condense a graph."""
+        return self.vertex * load.vertices + self.edge * load.edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,22 @@ class Load:
     below: float = 0.0  #: vertices that a changed edge leads to; 0 where nobody has counted them yet
     on_spark: bool = False
     cores: int = 1  #: tasks of Spark at the same time
+    held: int = 0  #: numbers in the rows of components; 0 where nobody has condensed the graph
 
     @property
     def row(self) -> float:
         """Vertices that a vertex reaches, on average."""
         return 1 + self.pairs / max(self.vertices, 1)
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that the rows of a condensed graph hold."""
+        return self.held or self.pairs
+
+    @property
+    def width(self) -> float:
+        """Numbers in the row of a component, about."""
+        return 1 + self.numbers / max(self.vertices, 1)
 
     @property
     def degree(self) -> float:

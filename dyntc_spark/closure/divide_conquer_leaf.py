@@ -141,11 +141,6 @@ class CloseLeaf(Operation[Words]):
     words: Words
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """Nothing of the state."""
-        return ()
-
-    @property
     def fills(self) -> bool:
         """There is work in an empty cell."""
         return True

@@ -145,7 +145,7 @@ class Engine(ABC):
     @classmethod
     def adopting_seconds(cls, load: Load, costs: Costs) -> float:
         """Estimate what `adopting` takes: by default a build that costs some times that of rows of components."""
-        build = BUILD_TIMES * costs.number * load.pairs + costs.edge * load.edges
+        build = BUILD_TIMES * costs.number * load.numbers + costs.condensing(load)
         return build + (costs.job if load.on_spark else 0.0)
 
     @classmethod

@@ -114,9 +114,9 @@ class FarState(State):
         return stripe.offsets_of(full), merged.heads[kept]
 
     @property
-    def heads(self) -> int:
+    def numbers(self) -> int:
         """How many numbers the rows have, about."""
-        return max(super().heads, self.stripes.numbers)
+        return max(super().numbers, self.stripes.numbers)
 
     @property
     def bytes(self) -> int:

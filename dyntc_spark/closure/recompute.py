@@ -121,6 +121,11 @@ class Condensation:
         return int(reached @ np.diff(self.member_offsets)) - len(self.component)
 
     @property
+    def numbers(self) -> int:
+        """How many numbers all rows have."""
+        return len(self.heads)
+
+    @property
     def bytes(self) -> int:
         """What is held in memory."""
         held = sum(array.nbytes for array in (self.component, self.members, self.heads))
@@ -273,18 +278,19 @@ class Recompute(Engine):
 
     def load(self) -> Load:
         """The size of the graph; what a batch affected is not known."""
-        return Load(vertices=self.vertices, edges=self._edge_count, pairs=self._closed.pairs)
+        held = 0 if isinstance(self._closed, Joined) else self._closed.numbers
+        return Load(vertices=self.vertices, edges=self._edge_count, pairs=self._closed.pairs, held=held)
 
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float:
         """Condense and close everything."""
-        number = costs.job + costs.far_number * load.pairs / load.cores if load.on_spark else costs.number * load.pairs
-        return costs.batch + costs.edge * load.edges + number
+        near, far = costs.number * load.numbers, costs.job + costs.far_number * load.numbers / load.cores
+        return costs.batch + costs.condensing(load) + (far if load.on_spark else near)
 
     @classmethod
     def adopting_seconds(cls, load: Load, costs: Costs) -> float:
         """Copy the edges and the rows."""
-        return costs.edge * load.edges + costs.number * load.pairs
+        return costs.condensing(load) + costs.number * load.numbers
 
     @classmethod
     def adopting(cls, other: Engine, backend: Backend | None) -> Engine:

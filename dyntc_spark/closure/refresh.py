@@ -12,20 +12,22 @@ replaced (``kernels.pool``). A batch of any mixture of insertions and deletions
 4. builds their rows from below, each from the rows one step further, and goes on
    only where a row differs from the old one.
 
-Why it is exact is shown in ``kernels.refresh``, step by step. It costs the edges at
-the affected vertices and the rows that are built, some 10 ns a pair in these,
-whatever the size of the graph; where most vertices are affected, the closure is
-built from scratch instead. On Spark it is the same with the rows elsewhere (``far``):
-a batch fetches those that it needs and keeps those that it built. Memory is that of
-``recompute``, with the edges in both directions and some garbage: at 60 pairs a vertex
-less than 6 bytes a pair, nearer to 4 with more.
+Why it is exact is shown in ``kernels.refresh``, step by step. It costs the edges at the
+affected vertices and the rows that are built, some 10 ns a pair in these, whatever the
+size of the graph; where a build from scratch is likely to be faster, by the model of
+``costs``, the closure is built from scratch instead. On Spark it is the same with the
+rows elsewhere (``far``): a batch fetches those that it needs and keeps those that it
+built. Memory is that of ``recompute``, with the edges in both directions and some
+garbage: at 60 pairs a vertex less than 6 bytes a pair, nearer to 4 with more.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,12 +49,49 @@ from dyntc_spark.kernels import refresh_answers
 from dyntc_spark.kernels.refresh import EDGES
 from dyntc_spark.kernels.refresh_answers import Former
 
-#: A batch that affects a larger part of the vertices builds everything again.
+#: A batch that affects a larger part of the vertices builds everything again, whatever the costs.
 REBUILD_SHARE = 0.5
-#: What it then costs beside ``recompute``, in units of condensing the edges.
-EXTRA = 2
+#: What it then costs beside ``recompute``, in units of condensing the graph: its edges are kept both ways.
+EXTRA = 0.3
+#: A batch in this process that takes so many times as long as a build is too slow.
+SLOW = 2
+#: Batches in a row that are built from scratch without a look at what they affect, at most.
+MOST_SKIPPED = 16
 #: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
 MANY = 2 * 10**6
+
+
+@dataclass
+class Doubt:
+    """How often of late the search for affected vertices was in vain, and whether a batch had better go without it.
+
+    It is in vain when too many are found, or when it and what follows take far longer than the last build took.
+
+    After the second time in a row the next two batches of as many changes are built from scratch at once, then
+    the next four, up to ``MOST_SKIPPED``: a search tells when times have changed.
+
+    >>> doubt = Doubt()
+    >>> [doubt.note(10, in_vain=True) for _ in range(2)]
+    [None, None]
+    >>> [doubt.skips(changes) for changes in (10, 1, 20, 10)]
+    [True, False, True, False]
+    """
+
+    times: int = 0
+    changes: int = 0  #: of the last batch for which it was in vain
+    left: int = 0  #: batches to go without it
+
+    def note(self, changes: int, *, in_vain: bool) -> None:
+        """Take note of a search."""
+        self.times = self.times + 1 if in_vain else 0
+        self.changes, self.left = changes, min(2 ** (self.times - 1), MOST_SKIPPED) if self.times > 1 else 0
+
+    def skips(self, changes: int) -> bool:
+        """Tell whether a batch goes without a search."""
+        if not self.left or changes < self.changes:
+            return False
+        self.left -= 1
+        return True
 
 
 class Refresh(Engine):
@@ -63,7 +102,8 @@ class Refresh(Engine):
     backend
         Where the rows are; by default in this process. On Spark the edges and the components stay here (``far``).
     rebuild_share
-        The closure is built from scratch when a batch affects more than this share of the vertices.
+        The closure is built from scratch when a batch affects more than this share of the vertices; by default, when
+        that is likely to be faster.
 
     Examples
     --------
@@ -82,15 +122,16 @@ class Refresh(Engine):
     exact: ClassVar[bool] = True
     counts_affected: ClassVar[bool] = True
 
-    def __init__(self, backend: Backend | None = None, *, rebuild_share: float = REBUILD_SHARE) -> None:
-        if not 0 <= rebuild_share <= 1:
-            raise OptionError("a share of the vertices from 0 to 1", f"{rebuild_share!r}", "0.5 suits most graphs.")
+    def __init__(self, backend: Backend | None = None, *, rebuild_share: float | None = None) -> None:
+        if rebuild_share is not None and not 0 <= rebuild_share <= 1:
+            raise OptionError("a share of the vertices from 0 to 1", f"{rebuild_share!r}", "Most leave it out.")
         self._share = rebuild_share
         self._spark = backend if isinstance(backend, SparkBackend) else None
         self._state = self._made(EdgeSet.of(Edges.of()), 0)
         self._former: Former | None = None
+        self._doubt = Doubt()
         self._rebuilds = self._batches = self._compactions = self._changed = 0
-        self._seconds = 0.0
+        self._seconds, self._build_seconds = 0.0, math.inf
 
     @property
     def vertices(self) -> int:
@@ -108,12 +149,17 @@ class Refresh(Engine):
         new, gone = checked(inserted, n), checked(deleted, n)
         self._tidy()
         state.rest()
-        former = state.apply(distinct(keys_of(new)), distinct(keys_of(gone)), int(self._share * n))
+        changes = len(new) + len(gone)
+        limit, former = self._limit(changes), None
+        if limit >= 0 and (self._share is not None or not self._doubt.skips(changes)):
+            former = state.apply(distinct(keys_of(new)), distinct(keys_of(gone)), limit)
+            slow = self._spark is None and time.perf_counter() - started > SLOW * self._build_seconds
+            self._doubt.note(changes, in_vain=former is None or slow)
         if former is None:
             self._rebuild(state.edges.replaced(new, gone), n, started)
         else:
             self._former, self._changed = former, len(former.vertices)
-            if former.lengths.sum() > max(GARBAGE_LEAST, MOST_REPLACED * state.heads):
+            if former.lengths.sum() > max(GARBAGE_LEAST, MOST_REPLACED * state.numbers):
                 self._tidy()
             self._seconds = time.perf_counter() - started
         self._batches += 1
@@ -203,16 +249,19 @@ class Refresh(Engine):
         """The size of the graph, and what the last batch affected and changed."""
         state = self._state
         edges = int(state.graph.totals[EDGES])
-        return Load(self.vertices, edges, state.pairs, affected=state.affected, changed=self._changed)
+        affected, changed, held = state.affected, self._changed, state.numbers
+        return Load(self.vertices, edges, state.pairs, affected=affected, changed=changed, held=held)
 
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float:
         """Search for the affected vertices and build their rows, or build everything, when most are affected."""
+        built = cls._building(load, costs)
+        if costs.change * load.changes > built:  # nobody looks for what is affected
+            return built
         found = costs.batch + costs.change * load.changes + costs.affected * load.affected * load.degree
-        if load.affected > REBUILD_SHARE * load.vertices:  # the edges are kept both ways
-            return found + EXTRA * (costs.edge * load.edges) + Recompute.seconds(load, costs)
-        read = costs.job if load.on_spark and load.affected * load.row > MANY else 0.0
-        return found + costs.rebuilt * load.changed * load.row + read
+        read = costs.job if load.on_spark and load.affected * load.width > MANY else 0.0
+        rows = costs.rebuilt * load.changed * load.width + read
+        return found + min(rows, built) if load.affected <= REBUILD_SHARE * load.vertices else found + built
 
     @classmethod
     def adopting_seconds(cls, load: Load, costs: Costs) -> float:
@@ -281,6 +330,23 @@ class Refresh(Engine):
             "seconds_of_last_batch": self._seconds,
         }
 
+    @staticmethod
+    def _building(load: Load, costs: Costs) -> float:
+        return Recompute.seconds(load, costs) + EXTRA * costs.condensing(load)
+
+    def _limit(self, changes: int) -> int:
+        """Give how many vertices a batch may affect before a build from scratch is likely to be faster.
+
+        Below 0 when its changes alone take longer.
+        """
+        n = self.vertices
+        if self._share is not None:
+            return int(self._share * n)
+        load, costs = replace(self.load(), changes=changes, on_spark=self._spark is not None), Costs()
+        left = self._building(load, costs) - costs.change * changes
+        each = costs.affected * load.degree + costs.rebuilt * load.width
+        return int(min(REBUILD_SHARE * n, left / each)) if left >= 0 else -1
+
     def _tidy(self) -> None:
         """Forget what the last batch replaced, and use its space."""
         self._former = None
@@ -288,10 +354,12 @@ class Refresh(Engine):
 
     def _rebuild(self, edges: EdgeSet, vertices: int, started: float) -> None:
         """Close other edges; nothing is replaced before all is made."""
+        begun = time.perf_counter()
         state = self._made(edges, vertices)
         self._state, self._former, self._changed = state, None, vertices
         self._rebuilds += 1
         self._seconds = time.perf_counter() - started
+        self._build_seconds = time.perf_counter() - begun
 
     def _made(self, edges: EdgeSet, vertices: int) -> State:
         if self._spark:
