@@ -64,7 +64,7 @@ def tiny() -> Plan:
 def quick() -> Plan:
     """Give the plan that takes minutes."""
     repeats = {1: 7, 10: 5, 100: 5, 1_000: 3, 10_000: 3}
-    near, light = systems.NEAR, ("Pathway", *LIBRARIES)
+    near, light, few = systems.NEAR, ("Pathway", *LIBRARIES), ("DuckDB", "igraph", "search")
     return Plan(
         (
             Entry(
@@ -79,9 +79,9 @@ def quick() -> Plan:
                     lambda degree=degree: workloads.random_digraph(1_000, degree),
                     repeats,
                     MIXED,
-                    (*near, *light),
+                    (*near, *peers),
                 )
-                for degree in (0.5, 1.0, 2.0)
+                for degree, peers in ((0.5, few), (1.0, light), (2.0, few))
             ),
             _entry("lineage", lambda: workloads.lineage(2_048), repeats, EVERY, (*near, *light)),
             _entry(
@@ -89,18 +89,18 @@ def quick() -> Plan:
                 lambda: workloads.lineage(256, 8),
                 {1: 3, 10: 3},
                 MIXED,
-                (*near, *systems.FAR, *systems.SPARK_PEERS),
+                (*near, "path_counting@spark", "centres@spark"),
             ),
             _entry(
                 "groups",
                 lambda: workloads.groups(4_000),
                 repeats,
                 ("delete-heavy",),
-                (*near, "recursive query", *light),
+                (*near, *few),
             ),
             _entry("dense", lambda: workloads.dense(256), repeats, MIXED, (*near, *LIBRARIES)),
         ),
-        limit=30,
+        limit=20,
         slow=0.5,
         most_vertices=300,
         growth=(512, 1_024, 2_048),
