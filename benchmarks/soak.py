@@ -70,8 +70,8 @@ class Soak:
         self.model.reset(start)
         self.closure = DynamicClosure.from_edges(start, spark=spark)
         self.closure.save(self.location)
-        self.kinds = {  # what writes takes a second, so that most actions are questions
-            "question": 150, "batch": 20, "insert": 4, "delete": 4, "replayed batch": 6, "refused": 8, "restart": 2,
+        self.kinds = {  # what writes takes a second or two, so that most actions are questions
+            "question": 400, "batch": 20, "insert": 4, "delete": 4, "replayed batch": 6, "refused": 8, "restart": 2,
             "checkpoint": 1, "reader": 2, "reset": 1,
         }  # fmt: skip
 

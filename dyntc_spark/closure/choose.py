@@ -28,7 +28,7 @@ from dyntc_spark.session import session_for
 ENGINES: dict[str, type[Engine]] = {
     engine.name: engine for engine in (Recompute, Refresh, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
 }
-#: Those that ``"auto"`` chooses among; it starts with the first, which does what ``recompute`` does where that is faster.
+#: Those that ``"auto"`` chooses among; it starts with the first, which builds from scratch where that is faster.
 CANDIDATES: tuple[type[Engine], ...] = (Refresh, Algebraic)
 BACKENDS = ("auto", "local", "spark")
 #: Bytes that a state may take in this process before ``backend="auto"`` moves it to Spark.

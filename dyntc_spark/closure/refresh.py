@@ -56,7 +56,7 @@ EXTRA = 0.3
 #: A batch in this process that takes so many times as long as a build is too slow.
 SLOW = 2
 #: Batches in a row that are built from scratch without a look at what they affect, at most.
-MOST_SKIPPED = 16
+MOST_SKIPPED = 8
 #: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
 MANY = 2 * 10**6
 
@@ -141,6 +141,7 @@ class Refresh(Engine):
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: linear in edges and pairs."""
         self._rebuild(EdgeSet.of(checked(edges, vertices)), vertices, time.perf_counter())
+        self._doubt = Doubt()
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as there is at the vertices and in the rows that are affected."""
