@@ -53,8 +53,9 @@ from dyntc_spark.kernels.refresh_answers import Former
 REBUILD_SHARE = 0.5
 #: What it then costs beside ``recompute``, in units of condensing the graph: its edges are kept both ways.
 EXTRA = 0.3
-#: A batch in this process that takes so many times as long as a build is too slow.
-SLOW = 2
+#: A search that finds too much is in vain when it takes more than this part of a build, any other batch when it takes
+#: so many builds.
+WASTE, SLOW = 0.25, 2
 #: Batches in a row that are built from scratch without a look at what they affect, at most.
 MOST_SKIPPED = 8
 #: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
@@ -65,7 +66,7 @@ MANY = 2 * 10**6
 class Doubt:
     """How often of late the search for affected vertices was in vain, and whether a batch had better go without it.
 
-    It is in vain when too many are found, or when it and what follows take far longer than the last build took.
+    It is in vain when it takes long beside the last build, and that is needed then nevertheless, or had been faster.
 
     After the second time in a row the next two batches of as many changes are built from scratch at once, then
     the next four, up to ``MOST_SKIPPED``: a search tells when times have changed.
@@ -83,7 +84,8 @@ class Doubt:
 
     def note(self, changes: int, *, in_vain: bool) -> None:
         """Take note of a search."""
-        self.times = self.times + 1 if in_vain else 0
+        as_many = changes >= self.changes
+        self.times = (self.times + 1 if as_many else 1) if in_vain else 0
         self.changes, self.left = changes, min(2 ** (self.times - 1), MOST_SKIPPED) if self.times > 1 else 0
 
     def skips(self, changes: int) -> bool:
@@ -154,8 +156,8 @@ class Refresh(Engine):
         limit, former = self._limit(changes), None
         if limit >= 0 and (self._share is not None or not self._doubt.skips(changes)):
             former = state.apply(distinct(keys_of(new)), distinct(keys_of(gone)), limit)
-            slow = self._spark is None and time.perf_counter() - started > SLOW * self._build_seconds
-            self._doubt.note(changes, in_vain=former is None or slow)
+            worth = self._build_seconds * (WASTE if former is None else SLOW)
+            self._doubt.note(changes, in_vain=time.perf_counter() - started > worth)
         if former is None:
             self._rebuild(state.edges.replaced(new, gone), n, started)
         else:
