@@ -114,7 +114,7 @@ class Point:
 
 def measured(folder: Path = PUBLISHED) -> list[Point]:
     """Give every Init that the results in ``folder`` tell and the model speaks of."""
-    scale = (_scaled(json.loads(path.read_text("utf-8"))) for path in sorted(folder.glob("scale-*.json")))
+    scale = (_scaled(json.loads(path.read_text("utf-8"))) for path in sorted(folder.glob("scale*.json")))
     suite = (_points(json.loads(path.read_text("utf-8"))) for path in sorted(folder.glob("suite-*.json")))
     return [point for points in (*scale, *suite) for point in points]
 

@@ -34,6 +34,7 @@ class Plan:
     most_vertices: int = 1_100  #: for engines that are there to study the paper
     growth: tuple[int, ...] = ()  #: sizes of graphs to which growth is fitted
     profile: int = 0  #: vertices of the graph that Spark's share is measured on
+    scaling: bool = False  #: whether that is measured on one core, too
 
 
 def _debian(name: str, repeats: Repeats, copies: int = 1, part: int | None = None) -> Workload:
@@ -70,9 +71,9 @@ def quick() -> Plan:
             Entry(
                 "debian-part",
                 lambda: _debian("debian-part", repeats, part=3_000),
-                (*near, *ROWS, "algebraic@spark", "joins", "recursive query", "Pathway", *LIBRARIES),
+                (*near, "refresh@spark", "auto@spark", "algebraic@spark", *LIBRARIES),
             ),
-            Entry("debian", lambda: _debian("debian", repeats), (*near, "DuckDB", "igraph", "search")),
+            Entry("debian", lambda: _debian("debian", repeats), ("recompute", "refresh", "auto", *few)),
             *(
                 _entry(
                     f"random-{degree}",
@@ -83,13 +84,13 @@ def quick() -> Plan:
                 )
                 for degree, peers in ((0.5, few), (1.0, light), (2.0, few))
             ),
-            _entry("lineage", lambda: workloads.lineage(2_048), repeats, EVERY, (*near, *light)),
+            _entry("lineage", lambda: workloads.lineage(2_048), repeats, EVERY, (*near, *few)),
             _entry(
                 "lineage-small",
                 lambda: workloads.lineage(256, 8),
                 {1: 3, 10: 3},
                 MIXED,
-                (*near, "path_counting@spark", "centres@spark"),
+                (*near, "joins", "recursive query"),
             ),
             _entry(
                 "groups",
@@ -100,9 +101,9 @@ def quick() -> Plan:
             ),
             _entry("dense", lambda: workloads.dense(256), repeats, MIXED, (*near, *LIBRARIES)),
         ),
-        limit=20,
+        limit=10,
         slow=0.5,
-        most_vertices=300,
+        most_vertices=200,
         growth=(512, 1_024, 2_048),
         profile=6_000,
     )
@@ -158,6 +159,7 @@ def full() -> Plan:
         slow=10,
         growth=(512, 1_024, 2_048, 4_096),
         profile=64_000,
+        scaling=True,
     )
 
 

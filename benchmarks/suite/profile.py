@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,10 @@ MEASURED = {
 }
 
 
-def measured(vertices: int, cores: int) -> dict[str, Any]:
-    """Measure with one core and with ``cores``, each in a process of its own."""
+def measured(vertices: int, cores: Sequence[int]) -> dict[str, Any]:
+    """Measure with so many cores, each time in a process of its own."""
     found: dict[str, Any] = {}
-    for count in sorted({1, cores}):
+    for count in cores:
         command = [sys.executable, "-m", "benchmarks.suite.profile", str(vertices), str(count)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603  (ourselves)
         found[f"{count} cores"] = json.loads(done.stdout.splitlines()[-1])

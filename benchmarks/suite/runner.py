@@ -56,12 +56,12 @@ def run(
             path.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if not partial:
         if plan.growth:
-            print("\ngrowth", flush=True)
+            print(f"\ngrowth, {time.strftime('%H:%M:%S')}", flush=True)
             results["growth"] = growth.measured(plan.growth)
             results["limits"] = limits.measured()
         if plan.profile:
-            print("\nprofile", flush=True)
-            results["profile"] = profile.measured(plan.profile, cores)
+            print(f"\nprofile, {time.strftime('%H:%M:%S')}", flush=True)
+            results["profile"] = profile.measured(plan.profile, (1, cores) if plan.scaling else (cores,))
     about["seconds"] = round(time.monotonic() - started)
     path.write_text(json.dumps(results, indent=1), encoding="utf-8")
     report.write(results, path)
@@ -77,10 +77,8 @@ def _workload(
     workload.save(file)
     expected, answers = oracle.expected(workload)
     results["workloads"][entry.name] = facts(workload, expected)
-    print(
-        f"\n{entry.name}: {workload.vertices:,} vertices, {len(workload.edges):,} edges, {expected[0].pairs:,} pairs",
-        flush=True,
-    )
+    size = f"{workload.vertices:,} vertices, {len(workload.edges):,} edges, {expected[0].pairs:,} pairs"
+    print(f"\n{entry.name}: {size}, {time.strftime('%H:%M:%S')}", flush=True)
     for name in chosen:
         task = cell.Task(file, name, tuple(expected), answers, cores, slow=plan.slow, most_vertices=plan.most_vertices)
         for told in in_its_process(task, plan.limit):

@@ -20,11 +20,19 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dyntc_spark.kernels.bits import lowest, popcount
+from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled
 
 Ids: TypeAlias = npt.NDArray[np.int32]
 Offsets: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+#: Components whose rows meet as bits, 2 MiB in all; and those, up to 128 MiB, whose rows do so if they are long:
+FEW, MANY = 4096, 32768
+#: if so many of them would be more than all components.
+LONG = 16
+#: Ones in a word from which on it is faster to look at every bit.
+BARE = 8
 
 
 @compiled
@@ -108,20 +116,75 @@ def closed_rows(
 
     Costs the lengths of the rows that meet: a row whose component is in reach
     through another edge is not read. The heads grow by half when they are full.
+    Where components are few, or rows turn out to be long, they meet as bits, 64 at
+    a time, and become numbers at the end.
     """
     count = len(member_offsets) - 1
+    graph = offsets, targets, component, member_offsets, members
     row_offsets = np.zeros(count + 1, np.int64)
-    heads = np.empty(4 * count, np.int32)
-    marks = np.full(count, -1, np.int32)
+    heads, marks = np.empty(0, np.int32), np.full(count, -1, np.int32)
     done = 0
-    while True:
-        done = _close_rows(done, offsets, targets, component, member_offsets, members, row_offsets, heads, marks)
+    while count > FEW:
+        heads.resize(max(len(heads) * 3 // 2, 4 * count, row_offsets[done] + count), refcheck=False)  # not copied
+        done = _close_rows(done, *graph, row_offsets, heads, marks)
         if row_offsets[done] > most:
             return None
         if done == count:
-            heads.resize(row_offsets[count], refcheck=False)  # in place: the numbers are not copied
+            heads.resize(row_offsets[count], refcheck=False)
             return row_offsets, heads
-        heads.resize(max(len(heads) * 3 // 2, row_offsets[done] + count), refcheck=False)
+        if count <= MANY and LONG * row_offsets[done] > done * count:
+            break
+    words = np.zeros((count, (count + 63) // 64), np.uint64)
+    _close_words(*graph, words, row_offsets)
+    if row_offsets[count] > most:
+        return None
+    heads = np.empty(row_offsets[count] + 1, np.int32)
+    _number(words, heads)
+    heads.resize(row_offsets[count], refcheck=False)
+    return row_offsets, heads
+
+
+@compiled
+def _close_words(
+    offsets: Offsets,
+    targets: Ids,
+    component: Ids,
+    member_offsets: Offsets,
+    members: Ids,
+    words: Words,
+    row_offsets: Offsets,
+) -> None:
+    """Fill in the rows as bits, and where each begins as numbers."""
+    room = np.empty(len(targets), np.int32)
+    for c in range(len(words)):
+        row, width = words[c], (c >> 6) + 1  # a row has no number above its own
+        for d in _successors(c, offsets, targets, component, member_offsets, members, room)[::-1]:
+            if not (row[d >> 6] >> np.uint64(d & 63)) & np.uint64(1):
+                for w in range((d >> 6) + 1):
+                    row[w] |= words[d, w]
+        row[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+        length = 0
+        for w in range(width):
+            length += np.int64(popcount(row[w]))
+        row_offsets[c + 1] = row_offsets[c] + length
+
+
+@compiled
+def _number(words: Words, heads: Ids) -> None:
+    """Write the places of the ones of all rows; ``heads`` has room for one more, where what is no one is written."""
+    end = 0
+    for c in range(len(words)):
+        for w in range((c >> 6) + 1):
+            word = words[c, w]
+            if popcount(word) < np.uint64(BARE):
+                while word:
+                    heads[end] = 64 * w + lowest(word)
+                    end += 1
+                    word &= word - np.uint64(1)
+            else:
+                for b in range(64):
+                    heads[end] = 64 * w + b
+                    end += np.int64((word >> np.uint64(b)) & np.uint64(1))
 
 
 @compiled

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,13 +51,19 @@ def test_components_are_mutually_reachable_and_numbered_backwards(graph):
     assert all(component[v] >= component[w] for v, w in edges)
 
 
-@given(digraphs())
-def test_rows_columns_searches_and_members(graph):
+#: How rows meet: all as bits, none, or those that turn out to be long.
+WAYS = {"bits": {"FEW": 4096}, "numbers": {"FEW": 0, "MANY": 0}, "numbers, then bits": {"FEW": 0, "LONG": 10**6}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(graph=digraphs())
+def test_rows_columns_searches_and_members(way, graph):
     n, edges = graph
     offsets, targets = adjacency(n, edges)
     component, count = reach.strong_components(offsets, targets)
     member_offsets, members = reach.grouped(component, count)
-    rows = reach.closed_rows(offsets, targets, component, member_offsets, members)
+    with mock.patch.multiple(reach, **WAYS[way]):
+        rows = reach.closed_rows(offsets, targets, component, member_offsets, members)
     slow = reached(n, edges)
 
     ends, far = reach.spread(component, *rows, member_offsets, members)
@@ -73,11 +81,16 @@ def test_rows_columns_searches_and_members(graph):
     assert reach.weights(*rows, member_offsets)[component].tolist() == [len(seen) for seen in slow]
 
 
-def test_a_long_path_needs_no_recursion_and_room_to_grow():
+@pytest.mark.parametrize("way", WAYS)
+def test_a_long_path_needs_no_recursion_and_room_to_grow(way):
     n = 1200
     offsets, targets = np.minimum(np.arange(n + 1), n - 1), np.arange(1, n, dtype=np.int32)
     component, count = reach.strong_components(offsets, targets)
-    row_offsets, heads = reach.closed_rows(offsets, targets, component, *reach.grouped(component, count))
+    graph = offsets, targets, component, *reach.grouped(component, count)
+    with mock.patch.multiple(reach, **WAYS[way]):
+        row_offsets, heads = reach.closed_rows(*graph)
+        assert reach.closed_rows(*graph, 1000) is None
+        assert reach.closed_rows(*graph, n * (n + 1) // 2) is not None
     assert np.array_equal(component, np.arange(n)[::-1])
     assert np.array_equal(np.diff(row_offsets), np.arange(1, n + 1))
     assert len(heads) == n * (n + 1) // 2
