@@ -41,7 +41,7 @@ JOINED_BYTES, JOINED_SECONDS, ROUNDS = 16, 30e-6, 25
 #: A measured Init takes the modelled seconds times or over this at most, and its bytes a pair likewise.
 FACTOR, BYTES_FACTOR = 3.0, 2.0
 #: Below this a measurement shows the clock and the machine's noise rather than the size.
-LEAST_PAIRS = 10_000
+LEAST_PAIRS = 1_000_000
 DEBIAN = (64_047, 282_432, 3_860_000)  #: vertices, edges and pairs of one copy
 SCALED = re.compile(
     r"(\d+) cop(?:y|ies), (?:refresh |recompute |semi-naive )(in process|on Spark|joins in PySpark): Init"

@@ -24,7 +24,7 @@ class Costs:
 
     vertex: float = 300e-9  #: to condense a graph, a vertex
     edge: float = 80e-9  #: and an edge
-    number: float = 5e-9  #: to close it, a number in a row
+    number: float = 3e-9  #: to close it, a number in a row
     change: float = 4e-6  #: a changed edge, beside what it affects
     batch: float = 2e-4  #: a batch, whatever it is
     affected: float = 300e-9  #: an edge at an affected vertex
