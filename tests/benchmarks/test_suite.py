@@ -289,8 +289,8 @@ def test_the_model_is_near_every_measured_point():
 
 
 def test_a_measurement_far_from_the_model_shows(tmp_path):
-    facts = {"vertices": 1_000, "edges": 4_000, "pairs": 60_000, "largest_component": 1}
-    cells = [{**record("refresh", "init", seconds), "facts": {"bytes": 350_000}} for seconds in (0.0015, 3.0)]
+    facts = {"vertices": 100_000, "edges": 400_000, "pairs": 6_000_000, "largest_component": 1}
+    cells = [{**record("refresh", "init", seconds), "facts": {"bytes": 35_000_000}} for seconds in (0.15, 300.0)]
     about = {"mode": "x", "cores": 2}
     text = json.dumps({"about": about, "workloads": {"w": facts}, "cells": cells})
     (tmp_path / "suite-x.json").write_text(text)
