@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks.suite import systems, workloads
+from benchmarks.suite import ours, systems, workloads
 from benchmarks.suite.workloads import Workload
 
 MIXED = ("mixed",)
 EVERY = tuple(workloads.SCRIPTS)
 LIBRARIES = ("DuckDB", "igraph", "networkx", "GraphBLAS", "scipy", "search")
-ROWS = ("recompute@spark", "refresh@spark", "auto@spark")  # engines with sparse rows, whatever n is
+ROWS = tuple(f"{name}@spark" for name in ours.ROWS)  # engines with sparse rows, whatever n is
 Repeats = Mapping[int, int]
 
 
@@ -73,7 +73,7 @@ def quick() -> Plan:
                 lambda: _debian("debian-part", repeats, part=3_000),
                 (*near, "refresh@spark", "auto@spark", "algebraic@spark", *LIBRARIES),
             ),
-            Entry("debian", lambda: _debian("debian", repeats), ("recompute", "refresh", "auto", *few)),
+            Entry("debian", lambda: _debian("debian", repeats), (*ours.ROWS, *few)),
             *(
                 _entry(
                     f"random-{degree}",

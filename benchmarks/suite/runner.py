@@ -61,7 +61,7 @@ def run(
             results["limits"] = limits.measured()
         if plan.profile:
             print(f"\nprofile, {time.strftime('%H:%M:%S')}", flush=True)
-            results["profile"] = profile.measured(plan.profile, (1, cores) if plan.scaling else (cores,))
+            results["profile"] = profile.measured(plan.profile, sorted({1, cores}) if plan.scaling else [cores])
     about["seconds"] = round(time.monotonic() - started)
     path.write_text(json.dumps(results, indent=1), encoding="utf-8")
     report.write(results, path)

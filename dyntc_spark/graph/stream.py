@@ -101,7 +101,7 @@ class Stream(ABC):
         """Raise what has ended the stream, our own error rather than Spark's about it."""
         try:
             yield
-        except Exception:
+        except Exception:  # whatever Spark says of it, ours is the cause
             if self._failure is not None:
                 raise self._failure from None
             raise
