@@ -4,7 +4,7 @@ On the dependencies of Debian's packages, in one local session, tables on the lo
 
 1. batches of 1, 100 and 10,000 changes (edges deleted and inserted again, in turn): seconds a batch and changes a
    second in memory, at a location, and of the bare commits: the same rows appended to tables of the same
-   columns, one for the log and one for the commits, and the commit read back, by Spark and Delta alone;
+   columns, one for the log and one for the commits, by Spark and Delta alone;
 2. the real batch of 660 changes and its inverse, likewise: at most twice that in memory and the bare commits;
 3. opening, against building anew: `from_edges` of the same edges, which are in a Delta table too; at most a fifth;
 4. opening after so many batches since the last checkpoint.
@@ -76,7 +76,7 @@ class _Closures:
         self._memory = DynamicClosure.from_edges(edges, spark=spark)
         self._stored = DynamicClosure.from_edges(edges, spark=spark)
         self._stored.save(str(folder))
-        self._place, self._bare = Place(spark, str(folder)), Place(spark, f"{folder}/bare")
+        self._spark, self._place, self._bare = spark, Place(spark, str(folder)), f"{folder} bare"
         self._number = 0
 
     def race(self, batches: Iterator[pa.Table], repeats: int) -> dict[str, list[float]]:
@@ -97,16 +97,16 @@ class _Closures:
     def _commit(self) -> float:
         version = self._stored.version
         rows, row = (
-            self._place.read(table, lambda found: found.where(f"version = {version}")) for table in ("log", "commits")
+            self._place.read(table, lambda column: column("version") == version) for table in ("log", "commits")
         )
         row = row.slice(0, 1)
         self._number += 1
 
         def write() -> None:
-            self._bare.append("log", frame(self._bare.spark, rows).coalesce(1))
-            options = {"txnAppId": "bare", "txnVersion": str(self._number)}
-            self._bare.append("commits", frame(self._bare.spark, row).coalesce(1), options)
-            self._bare.read("commits", lambda found: found.where(f"number = {row['number'][0]}"))
+            for table, content in (("log", rows), ("commits", row)):
+                writer = frame(self._spark, content).coalesce(1).write.format("delta").mode("append")
+                once = {"txnAppId": "bare", "txnVersion": str(self._number)} if table == "commits" else {}
+                writer.options(**once).save(f"{self._bare}/{table}")
 
         return _seconds(write)
 

@@ -86,7 +86,7 @@ class Auto(Engine):
         self._candidates = tuple(candidates)
         self._where = where
         self._costs = costs or Costs()
-        self._engine = self._made(self._candidates[0], where.first())
+        self._use(self._made(self._candidates[0], where.first()))
         self._load = Load()
         self._because = "it suits most graphs" if len(self._candidates) > 1 else "it was asked for"
         self._cheaper = (self._candidates[0], 0)  # which was cheaper, and in how many batches
@@ -114,7 +114,8 @@ class Auto(Engine):
             engine.init(edges, vertices)
             self._moves += 1
             self._tell(engine, error.came)
-        self._engine, self._load = engine, Load()
+        self._use(engine)
+        self._load = Load()
         self._settle()
 
     def take(self, other: Engine) -> bool:
@@ -123,9 +124,7 @@ class Auto(Engine):
         if not far and self._where.backend == "auto" and other.bytes > self._where.budget:
             return False
         engine = kind.adopting(other, self._where.spark() if far else None)
-        self._engine = engine.moved(self._where.spark()) if self._where.backend == "spark" else engine
-        if self._where.backend == "auto":
-            self._engine.budget = self._where.budget
+        self._use(engine.moved(self._where.spark()) if self._where.backend == "spark" else engine)
         self._load = Load()
         return True
 
@@ -139,7 +138,7 @@ class Auto(Engine):
         try:
             self._engine.apply(inserted, deleted)
         except OutgrownError as error:  # the state is as it was
-            self._engine = self._engine.moved(self._where.spark())
+            self._use(self._engine.moved(self._where.spark()))
             self._moves += 1
             self._tell(self._engine, error.came)
             self._engine.apply(inserted, deleted)
@@ -214,8 +213,7 @@ class Auto(Engine):
     def _observe(self, inserted: Edges, deleted: Edges) -> None:
         """Remember what the last batch was like; where it affected many rows, ask how much lies below it, too."""
         seen, on_spark = self._engine.load(), self._engine.backend == "spark"
-        cores = self._where.spark().parallelism if on_spark else 1
-        seen = replace(seen, changes=len(inserted) + len(deleted), on_spark=on_spark, cores=cores)
+        seen = replace(seen, changes=len(inserted) + len(deleted), on_spark=on_spark, cores=self._cores)
         if not (seen.below or on_spark) and seen.affected > MANY_AFFECTED and seen.changes < FEW_CHANGES:
             targets = np.append(inserted.targets, deleted.targets)
             seen = replace(seen, below=len(np.unique(self._engine.descendants(targets).targets)))
@@ -230,10 +228,10 @@ class Auto(Engine):
             _log.warning("The state stays with %s (%s): %s", self._engine.name, self._engine.backend, error)
             return
         if moved:
-            self._engine, why = moved
-            self._engine.budget = self._where.budget
+            engine, why = moved
+            self._use(engine)
             self._moves += 1
-            self._tell(self._engine, why)
+            self._tell(engine, why)
 
     def _choose(self) -> None:
         seconds = {kind: kind.seconds(self._load, self._costs) for kind in self._candidates}
@@ -248,7 +246,7 @@ class Auto(Engine):
             return
         if HORIZON * (now - known[best]) < best.adopting_seconds(self._load, self._costs):
             return
-        self._engine = best.adopting(self._engine, self._backend())
+        self._use(best.adopting(self._engine, self._backend()))
         self._switches += 1
         self._tell(
             self._engine,
@@ -260,8 +258,17 @@ class Auto(Engine):
         return self._where.spark() if self._engine.backend == "spark" else None
 
     def _made(self, kind: type[Engine], backend: Backend | None) -> Engine:
-        engine = kind(backend) if backend else kind()
-        if self._where.backend == "auto" and backend is None:
+        return self._told(kind(backend) if backend else kind())
+
+    def _use(self, engine: Engine) -> None:
+        """Go on with an engine."""
+        self._engine = self._told(engine)
+        self._cores = self._where.spark().parallelism if engine.backend == "spark" else 1
+
+    def _told(self, engine: Engine) -> Engine:
+        """Let an engine know what it may take, and what steps take here."""
+        engine.costs = self._costs
+        if self._where.backend == "auto":
             engine.budget = self._where.budget
         return engine
 

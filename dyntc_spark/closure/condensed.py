@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.closure.components import UNBOUNDED, Components, closed_within
-from dyntc_spark.closure.edge_set import EdgeSet, distinct
+from dyntc_spark.closure.edge_set import EdgeSet, answered, distinct
+from dyntc_spark.closure.engine import Edges
 from dyntc_spark.kernels import pool, reach, refresh, refresh_answers, refresh_rows, stripe, subgraph
 from dyntc_spark.kernels.pool import Rows
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 from dyntc_spark.kernels.refresh import EDGES, FREE, HEADS, PAIRS, Condensed, Part
 from dyntc_spark.kernels.refresh_answers import Former
 
@@ -137,10 +138,15 @@ class State:
     @classmethod
     def closed(cls, parts: Components, budget: int | None = None) -> State:
         """Close a digraph whose components are known; refuse when the rows outgrow a budget of so many bytes."""
-        row_offsets, heads = closed_within(parts, budget)
-        return cls(
-            parts, row_offsets, heads, int(reach.weights(row_offsets, heads, parts.member_offsets) @ parts.sizes)
-        )
+        return cls.kept(parts, *closed_within(parts, budget))
+
+    @classmethod
+    def kept(cls, parts: Components, row_offsets: Offsets, heads: Ids) -> State:
+        """Take what components reach as it is known; count the pairs."""
+        sizes, pairs = parts.sizes, len(heads)
+        if sizes.max(initial=0) > 1:
+            pairs = int(reach.weights(row_offsets, heads, parts.member_offsets) @ sizes)
+        return cls(parts, row_offsets, heads, pairs)
 
     @property
     def parts(self) -> Components:
@@ -169,9 +175,10 @@ class State:
 
     # --- questions ---------------------------------------------------------------------------
 
-    def holds(self, rows: Ids, columns: Ids) -> npt.NDArray[np.bool_]:
-        """Tell for each ``q`` whether component ``rows[q]`` reaches ``columns[q]``: a binary search each."""
-        return pool.holds_each(self.graph.rows, rows, columns)
+    def joined(self, pairs: Edges) -> Flags:
+        """Tell for each pair of vertices whether the first reaches the second: a binary search each."""
+        found = pool.joined(self.graph.component, *self.graph.rows, pairs.sources, pairs.targets)
+        return answered(found, pairs, self.vertices)
 
     def descendants(self, vertices: Ids) -> tuple[Offsets, Ids]:
         """Give for each of ``vertices`` what it reaches, ascending, as offsets and vertices."""

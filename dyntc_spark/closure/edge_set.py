@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.closure.engine import Edges
-from dyntc_spark.errors import IndexOutsideError
-from dyntc_spark.kernels.reach import without
+from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
+from dyntc_spark.kernels.reach import Flags, without
 
 #: Vertices are numbered below this.
 MOST_VERTICES = 2**31 - 1
@@ -37,16 +37,30 @@ def edges_of(keys: Ids) -> Edges:
 
 def distinct(keys: Ids) -> Ids:
     """Give each key once, ascending."""
+    if len(keys) < 2:
+        return keys
     ascending = np.sort(keys)
-    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
+    first = np.ones(len(keys), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    return ascending[first]
 
 
 def checked(edges: Edges, vertices: int) -> Edges:
-    """Give the edges back; refuse those with an end that is no vertex."""
+    """Give the edges back; refuse those with an end that is no vertex, or without one."""
     if not 0 <= vertices <= MOST_VERTICES:
         raise IndexOutsideError(f"from 0 to {MOST_VERTICES} vertices", f"{vertices}", "Cut the graph into parts.")
+    if len(edges.sources) != len(edges.targets):
+        came = f"{len(edges.sources)} and {len(edges.targets)}"
+        raise ShapeMismatchError("as many sources as targets", came, "Pass parallel lists.")
     axis = Axis(vertices, 1)
     return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))
+
+
+def answered(found: Flags, pairs: Edges, vertices: int) -> Flags:
+    """Give answers about pairs back; refuse the pairs where a kernel gave none, for some end is no vertex."""
+    if len(found) != len(pairs):
+        checked(pairs, vertices)
+    return found
 
 
 class EdgeSet:
@@ -76,7 +90,8 @@ class EdgeSet:
     @classmethod
     def of(cls, edges: Edges) -> EdgeSet:
         """Make a set of edges in any order, with repetitions."""
-        return cls(distinct(keys_of(edges)))
+        keys = keys_of(edges)
+        return cls(keys if (keys[1:] > keys[:-1]).all() else distinct(keys))
 
     @property
     def keys(self) -> Ids:

@@ -78,6 +78,8 @@ class Engine(ABC):
     counts_affected: ClassVar[bool] = False
     #: Bytes that the state may take in this process: `init` raises ``OutgrownError`` above, where the engine can.
     budget: int | None = None
+    #: What single steps take here, for decisions of the engine's own.
+    costs: Costs = Costs()
 
     def __init__(self, backend: Backend | None = None) -> None:
         """Every engine can be made without arguments, or with the backend that its state is to be on."""

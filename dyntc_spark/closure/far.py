@@ -21,13 +21,13 @@ So a batch starts two jobs at most, and most often none.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.components import Components
 from dyntc_spark.closure.condensed import Revised, Scratch, State
-from dyntc_spark.closure.edge_set import EdgeSet
+from dyntc_spark.closure.edge_set import EdgeSet, checked
+from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.stripe_tasks import Overlay
 from dyntc_spark.closure.stripes import Stripes
 from dyntc_spark.errors import DamagedBlockError
@@ -239,8 +239,10 @@ class FarState(State):
 
     # --- questions ---------------------------------------------------------------------------
 
-    def holds(self, rows: Ids, columns: Ids) -> npt.NDArray[np.bool_]:
-        """Tell for each ``q`` whether component ``rows[q]`` reaches ``columns[q]``: one job at most."""
+    def joined(self, pairs: Edges) -> Flags:
+        """Tell for each pair of vertices whether the first reaches the second: one job at most."""
+        known, component = checked(pairs, self.vertices), self.graph.component
+        rows, columns = component[known.sources], component[known.targets]
         self._make_room()
         absent = self._absent(rows)
         if self._is_cheap(absent) and self.graph.totals[HEADS] <= 2 * HAND_NUMBERS:

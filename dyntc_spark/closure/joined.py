@@ -24,6 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark.blocks.lineage import Kept
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT
+from dyntc_spark.closure.edge_set import checked, keys_of
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.kernels.reach import Ids, Offsets
 from dyntc_spark.kernels.stripe import offsets_of
@@ -95,12 +96,12 @@ class Joined:
         """The edges, at the driver after all: one job."""
         return Edges(*self._sorted(self._edges.frame))
 
-    def holds(self, rows: Ids, columns: Ids) -> npt.NDArray[np.bool_]:
-        """Tell for each ``q`` whether ``rows[q]`` reaches ``columns[q]``: one job."""
-        asked = _frame(self.backend, Edges(rows.astype(np.int64), columns.astype(np.int64))).distinct()
-        sources, targets = self._sorted(asked.join(self._closed.frame, ["source", "target"], "left_semi"))
-        found = np.isin(rows.astype(np.int64) << 32 | columns, sources << 32 | targets)
-        answers: npt.NDArray[np.bool_] = found | (rows == columns)
+    def joined(self, pairs: Edges) -> npt.NDArray[np.bool_]:
+        """Tell for each pair of vertices whether the first reaches the second: one job."""
+        known = checked(pairs, self.vertices)
+        asked = _frame(self.backend, known).distinct()
+        found = Edges(*self._sorted(asked.join(self._closed.frame, ["source", "target"], "left_semi")))
+        answers: npt.NDArray[np.bool_] = np.isin(keys_of(known), keys_of(found)) | (known.sources == known.targets)
         return answers
 
     def descendants(self, vertices: Ids) -> tuple[Offsets, Ids]:

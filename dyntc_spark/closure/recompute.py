@@ -30,7 +30,7 @@ from dyntc_spark.closure import stripe_frames
 from dyntc_spark.closure.components import Components, closed_within
 from dyntc_spark.closure.condensed import State
 from dyntc_spark.closure.costs import Costs, Load
-from dyntc_spark.closure.edge_set import EdgeSet, checked
+from dyntc_spark.closure.edge_set import EdgeSet, answered, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.joined import Joined
@@ -96,9 +96,10 @@ class Condensation:
             np.append(self.heads, components),
         )
 
-    def holds(self, rows: reach.Ids, columns: reach.Ids) -> npt.NDArray[np.bool_]:
-        """Tell for each ``q`` whether component ``rows[q]`` reaches ``columns[q]``: a binary search each."""
-        return reach.holds(self.row_offsets, self.heads, rows, columns)
+    def joined(self, pairs: Edges) -> reach.Flags:
+        """Tell for each pair of vertices whether the first reaches the second: a binary search each."""
+        found = reach.joined(self.component, self.row_offsets, self.heads, pairs.sources, pairs.targets)
+        return answered(found, pairs, len(self.component))
 
     def descendants(self, vertices: reach.Ids) -> tuple[Ids, reach.Ids]:
         """Give for each of ``vertices`` what it reaches, ascending, as offsets and vertices."""
@@ -203,8 +204,7 @@ class Recompute(Engine):
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        component, pairs = self._closed.component, checked(Edges.of(sources, targets), self.vertices)
-        return self._closed.holds(component[pairs.sources], component[pairs.targets])
+        return self._closed.joined(Edges.of(sources, targets))
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted."""

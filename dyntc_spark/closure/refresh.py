@@ -27,7 +27,7 @@ import copy
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -169,8 +169,7 @@ class Refresh(Engine):
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        component, pairs = self._state.graph.component, checked(Edges.of(sources, targets), self.vertices)
-        return self._state.holds(component[pairs.sources], component[pairs.targets])
+        return self._state.joined(Edges.of(sources, targets))
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted."""
@@ -250,10 +249,7 @@ class Refresh(Engine):
 
     def load(self) -> Load:
         """The size of the graph, and what the last batch affected and changed."""
-        state = self._state
-        edges = int(state.graph.totals[EDGES])
-        affected, changed, held = state.affected, self._changed, state.numbers
-        return Load(self.vertices, edges, state.pairs, affected=affected, changed=changed, held=held)
+        return self._loaded(0)
 
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float:
@@ -337,6 +333,19 @@ class Refresh(Engine):
     def _building(load: Load, costs: Costs) -> float:
         return Recompute.seconds(load, costs) + EXTRA * costs.condensing(load)
 
+    def _loaded(self, changes: int) -> Load:
+        state = self._state
+        return Load(
+            self.vertices,
+            int(state.graph.totals[EDGES]),
+            state.pairs,
+            changes=changes,
+            affected=state.affected,
+            changed=self._changed,
+            on_spark=self._spark is not None,
+            held=state.numbers,
+        )
+
     def _limit(self, changes: int) -> int:
         """Give how many vertices a batch may affect before a build from scratch is likely to be faster.
 
@@ -345,7 +354,7 @@ class Refresh(Engine):
         n = self.vertices
         if self._share is not None:
             return int(self._share * n)
-        load, costs = replace(self.load(), changes=changes, on_spark=self._spark is not None), Costs()
+        load, costs = self._loaded(changes), self.costs
         left = self._building(load, costs) - costs.change * changes
         each = costs.affected * load.degree + costs.rebuilt * load.width
         return int(min(REBUILD_SHARE * n, left / each)) if left >= 0 else -1

@@ -10,11 +10,11 @@ this process. A payload is checked before it is used: by its checksum, and then 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from pyspark.sql import DataFrame
 
-from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.components import Components
@@ -22,7 +22,7 @@ from dyntc_spark.closure.condensed import State
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.closure.far import FarState
-from dyntc_spark.closure.recompute import Condensation, Recompute
+from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.closure.stored_rows import REMEDY, ROWS, cleared, require
 from dyntc_spark.closure.stripes import STRIPE_NUMBERS
@@ -32,9 +32,12 @@ from dyntc_spark.kernels.reach import Ids as Numbers
 from dyntc_spark.kernels.reach import Offsets
 from dyntc_spark.kernels.stripe import Stripe
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 EDGES, MEMBERS = "edges", "members"
 
-Payloads = Mapping[str, Sequence[bytes]]
+Payloads: TypeAlias = "Mapping[str, Sequence[Buffer]]"
 
 
 def stored(engine: Engine, edges: EdgeSet, vertices: int) -> Iterator[tuple[str, bytes]]:
@@ -61,7 +64,8 @@ def stored_far(engine: Engine) -> tuple[DataFrame, int] | None:
 
 def read_edges(payloads: Payloads, vertices: int) -> EdgeSet:
     """Give the stored edges."""
-    offsets, targets = _matrix(payloads, EDGES, vertices)
+    offsets, targets = _matrix(payloads, EDGES)
+    _require_below(vertices, targets, EDGES)
     require(len(offsets) - 1 <= vertices, EDGES, f"{vertices} rows at most", f"{len(offsets) - 1}")
     sources = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     return EdgeSet.of(Edges(sources, targets.astype(np.int64)))
@@ -82,7 +86,7 @@ def restore(
             made.take_state(FarState.stored(parts, backend, rows))
         else:
             made = Refresh()
-            made.take_state(_condensation(payloads, parts).state(edges))
+            made.take_state(_state(payloads, parts))
         if engine.take(made):
             engine.grow(max(engine.vertices, vertices))
             return
@@ -91,27 +95,37 @@ def restore(
 
 def _components(payloads: Payloads, edges: EdgeSet, vertices: int) -> Components:
     """Give the stored components, checked."""
-    member_offsets, members = _matrix(payloads, MEMBERS, None)
+    member_offsets, members = _matrix(payloads, MEMBERS)
+    _require_below(len(members), members, MEMBERS)
     component = np.full(len(members), -1, np.int32)
-    require(bool((members >= 0).all() and (members < len(members)).all()), MEMBERS, "vertices", "other numbers")
     component[members] = np.repeat(np.arange(len(member_offsets) - 1, dtype=np.int32), np.diff(member_offsets))
     require(bool((component >= 0).all()), MEMBERS, "each vertex once", "one that is missing")
     require(len(component) >= vertices, MEMBERS, f"{vertices} vertices", f"{len(component)}")
     return Components(*edges.adjacency(len(component)), component, member_offsets, members)
 
 
-def _condensation(payloads: Payloads, parts: Components) -> Condensation:
+def _state(payloads: Payloads, parts: Components) -> State:
     """Give the stored components with their rows, checked."""
-    count = len(parts.sizes)
-    offsets, heads = _matrix(payloads, ROWS, count)
-    require(len(offsets) - 1 == count, ROWS, f"{count} rows", f"{len(offsets) - 1}")
-    return Condensation(parts.component, parts.member_offsets, parts.members, *cleared(0, offsets, heads, parts.sizes))
+    offsets, heads = _matrix(payloads, ROWS)
+    require(len(offsets) - 1 == len(parts.sizes), ROWS, f"{len(parts.sizes)} rows", f"{len(offsets) - 1}")
+    return State.kept(parts, *cleared(0, offsets, heads, parts.sizes))
 
 
-def _matrix(payloads: Payloads, name: str, bound: int | None) -> tuple[Offsets, Numbers]:
-    """Join the stripes of a matrix, whose numbers are to be below ``bound``."""
-    lengths: list[Ids] = []
-    heads: list[Numbers] = []
+def _matrix(payloads: Payloads, name: str) -> tuple[Offsets, Numbers]:
+    """Join the stripes of a matrix. What its numbers say is for the caller to check."""
+    stripes = list(_stripes(payloads, name))
+    offsets = np.zeros(1 + sum(stripe.rows for stripe in stripes), np.int64)
+    heads = np.empty(sum(len(stripe.heads) for stripe in stripes), np.int32)
+    begin = 0
+    for first, ends, numbers in stripes:
+        np.add(ends, begin, out=offsets[first : first + len(ends)])
+        heads[begin : begin + len(numbers)] = numbers
+        begin += len(numbers)
+    return offsets, heads
+
+
+def _stripes(payloads: Payloads, name: str) -> Iterator[Stripe]:
+    """Give the stripes of a matrix, which are to follow one another."""
     row = 0
     for place, payload in enumerate(payloads.get(name, ())):
         try:
@@ -120,11 +134,9 @@ def _matrix(payloads: Payloads, name: str, bound: int | None) -> tuple[Offsets, 
             raise DamagedBlockError(f"{error.expected} in block {place} of {name!r}", error.came, REMEDY) from error
         require(stripe.first == row, name, f"row {row} at the beginning of block {place}", f"{stripe.first}")
         row += stripe.rows
-        lengths.append(np.diff(stripe.offsets))
-        heads.append(stripe.heads)
-    every = np.concatenate([np.zeros(0, np.int64), *lengths])
-    require(bool((every >= 0).all()), name, "lengths of rows", "one below 0")
-    found = np.concatenate([np.zeros(0, np.int32), *heads]).astype(np.int32)
-    inside = bool((found >= 0).all()) and (bound is None or bool((found < bound).all()))
-    require(inside, name, "numbers of the graph", "one outside")
-    return np.append(0, np.cumsum(every)).astype(np.int64), found
+        yield stripe
+
+
+def _require_below(bound: int, numbers: Numbers, name: str) -> None:
+    inside = numbers.min(initial=0) >= 0 and numbers.max(initial=-1) < bound
+    require(bool(inside), name, "numbers of the graph", "one outside")

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.errors import DamagedBlockError
-from dyntc_spark.kernels import reach
 from dyntc_spark.kernels.reach import Ids, Offsets
-from dyntc_spark.kernels.stripe import offsets_of
+from dyntc_spark.kernels.stripe import NO_FAULT, OUTSIDE, UNORDERED, fault_of, offsets_of
 
 ROWS = "rows"
 REMEDY = "Call repair() at the location, or open an older version."
@@ -27,18 +26,14 @@ def cleared(first: int, offsets: Offsets, heads: Ids, sizes: Ids) -> tuple[Offse
     """
     rows = len(offsets) - 1
     require(first + rows <= len(sizes), ROWS, f"{len(sizes)} rows", f"{first + rows}")
-    inside = bool((heads >= 0).all() and (heads < len(sizes)).all())
-    require(inside, ROWS, "numbers of the graph", "one outside")
-    lengths = np.diff(offsets).astype(np.int32)
-    kept = sizes[first : first + rows] > 0
-    heads, lengths = heads[np.repeat(kept, lengths)], np.where(kept, lengths, 0).astype(np.int32)
-    offsets = offsets_of(lengths)
-    inner = np.ones(len(heads), np.bool_)
-    inner[offsets[:-1][lengths > 0]] = False
-    require(bool((np.diff(heads, prepend=0)[inner] > 0).all()), ROWS, "ascending rows", "others")
-    own = np.flatnonzero(kept).astype(np.int32)
-    found = reach.holds(offsets, heads, own, own + np.int32(first))
-    require(bool(found.all()), ROWS, "a component in its own row", "a row without")
+    fault = fault_of(first, offsets, heads, sizes)
+    require(fault != OUTSIDE, ROWS, "numbers of the graph", "one outside")
+    require(fault != UNORDERED, ROWS, "ascending rows", "others")
+    require(fault == NO_FAULT, ROWS, "a component in its own row", "a row without")
+    lengths, left = np.diff(offsets), sizes[first : first + rows] == 0
+    if lengths[left].any():
+        heads, lengths = heads[np.repeat(~left, lengths)], np.where(left, 0, lengths)
+        offsets = offsets_of(lengths)
     return offsets, heads
 
 

@@ -51,8 +51,9 @@ class VertexTable:
         """Give a table in which vertices have these numbers below ``extent``; the others are free."""
         table = cls()
         table._slots = np.full(extent, -1)
-        table._free = np.arange(extent)
-        table.add(names, numbers)
+        table._slots[numbers] = np.arange(len(numbers))
+        table._free = np.flatnonzero(table._slots < 0)
+        table._stored = [names] if len(names) else []
         return table
 
     @property

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled
-from dyntc_spark.kernels.reach import Flags, Ids, Offsets
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets, within
 
 _LOW = 2**32 - 1
 _NONE = 2**31 - 1  # above every number in a row
@@ -125,21 +125,9 @@ def compact(rows: Rows, used: int) -> int:
 
 
 @compiled
-def _holds(values: Ids, low: int, length: int, number: int) -> bool:
-    stop = high = low + length
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return bool(low < stop and values[low] == number)
-
-
-@compiled
 def holds(rows: Rows, row: int, number: int) -> bool:
     """Tell whether a row holds a number: a binary search."""
-    return _holds(rows.values, rows.starts[row], rows.lengths[row], number)
+    return within(rows.values, rows.starts[row], rows.lengths[row], number)
 
 
 @compiled
@@ -148,7 +136,20 @@ def holds_each(rows: Rows, which: Ids, numbers: Ids) -> Flags:
     found = np.empty(len(which), np.bool_)
     starts, lengths, values = rows
     for q in range(len(which)):
-        found[q] = _holds(values, starts[which[q]], lengths[which[q]], numbers[q])
+        found[q] = within(values, starts[which[q]], lengths[which[q]], numbers[q])
+    return found
+
+
+@compiled
+def joined(component: Ids, starts: Offsets, lengths: Ids, values: Ids, sources: Offsets, targets: Offsets) -> Flags:
+    """Tell for each ``q`` whether vertex ``sources[q]`` reaches ``targets[q]``; nothing where one is no vertex."""
+    found = np.empty(len(sources) if len(sources) == len(targets) else 0, np.bool_)
+    for q in range(len(found)):
+        u, v = sources[q], targets[q]
+        if min(u, v) < 0 or max(u, v) >= len(component):
+            return found[:0]
+        row = component[u]
+        found[q] = within(values, starts[row], lengths[row], component[v])
     return found
 
 

@@ -295,18 +295,37 @@ def transposed(row_offsets: Offsets, heads: Ids) -> tuple[Offsets, Ids]:
 
 
 @compiled
+def within(values: Ids, low: int, length: int, number: int) -> bool:
+    """Tell whether ascending values hold a number, from ``low`` on: halvings that no branch predictor has to guess."""
+    if length == 0:
+        return False
+    while length > 1:
+        half = length >> 1
+        low += half if values[low + half] <= number else 0
+        length -= half
+    return bool(values[low] == number)
+
+
+@compiled
 def holds(row_offsets: Offsets, heads: Ids, rows: Ids, columns: Ids) -> Flags:
     """Tell for each ``q`` whether row ``rows[q]`` holds ``columns[q]``: a binary search each."""
-    found = np.zeros(len(rows), np.bool_)
+    found = np.empty(len(rows), np.bool_)
     for q in range(len(rows)):
-        low, high = row_offsets[rows[q]], row_offsets[rows[q] + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if heads[middle] < columns[q]:
-                low = middle + 1
-            else:
-                high = middle
-        found[q] = low < row_offsets[rows[q] + 1] and heads[low] == columns[q]
+        low = row_offsets[rows[q]]
+        found[q] = within(heads, low, row_offsets[rows[q] + 1] - low, columns[q])
+    return found
+
+
+@compiled
+def joined(component: Ids, row_offsets: Offsets, heads: Ids, sources: Offsets, targets: Offsets) -> Flags:
+    """Tell for each ``q`` whether vertex ``sources[q]`` reaches ``targets[q]``; nothing where one is no vertex."""
+    found = np.empty(len(sources) if len(sources) == len(targets) else 0, np.bool_)
+    for q in range(len(found)):
+        u, v = sources[q], targets[q]
+        if min(u, v) < 0 or max(u, v) >= len(component):
+            return found[:0]
+        low = row_offsets[component[u]]
+        found[q] = within(heads, low, row_offsets[component[u] + 1] - low, component[v])
     return found
 
 

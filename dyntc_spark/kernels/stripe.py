@@ -41,6 +41,8 @@ MAGIC, VERSION = b"DTCS", 1
 _FIELDS = struct.Struct("<4sIIIQI")
 _CHECKSUM = struct.Struct("<I")
 HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
+#: What `fault_of` says about rows.
+NO_FAULT, OUTSIDE, UNORDERED, WITHOUT_ITSELF = range(4)
 _REMEDY = "Read the stripe from another copy, or build the closure again."
 
 
@@ -86,7 +88,8 @@ class Stripe(NamedTuple):
         _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
         lengths = np.frombuffer(view, "<i4", rows, HEADER_SIZE)
         heads = np.frombuffer(view, "<i4", numbers, HEADER_SIZE + 4 * rows)
-        _require(int(lengths.sum(dtype=np.int64)) == numbers, f"rows of {numbers} numbers", "others")
+        filled = lengths.min(initial=0) >= 0 and int(lengths.sum(dtype=np.int64)) == numbers
+        _require(filled, f"rows of {numbers} numbers", "others")
         return cls.of(first, lengths, heads)
 
     def cut(self, numbers: int) -> Iterator[Stripe]:
@@ -131,6 +134,29 @@ def taken(offsets: Offsets, heads: Ids, which: Ids) -> tuple[Offsets, Ids]:
     for k in range(len(which)):
         found[ends[k] : ends[k + 1]] = heads[offsets[which[k]] : offsets[which[k] + 1]]
     return ends, found
+
+
+@compiled
+def fault_of(first: int, offsets: Offsets, heads: Ids, sizes: Ids) -> int:
+    """Tell what is wrong with the rows of components from ``first`` on, if anything is: one pass over them.
+
+    Components have these ``sizes``; a row of none is passed over.
+    """
+    for r in range(len(offsets) - 1):
+        own = first + r
+        if sizes[own] == 0:
+            continue
+        before, held = -1, False
+        for d in heads[offsets[r] : offsets[r + 1]]:
+            if d < 0 or d >= len(sizes):
+                return OUTSIDE
+            if d <= before:
+                return UNORDERED
+            held |= d == own
+            before = d
+        if not held:
+            return WITHOUT_ITSELF
+    return NO_FAULT
 
 
 @compiled

@@ -132,6 +132,17 @@ def test_calibration_finds_positive_times():
     assert costs.job == Costs().job
 
 
+def test_engines_decide_by_the_costs_of_the_machine():
+    """Where a changed edge takes longer than a build, nobody looks for what it affects."""
+    n = 400
+    for change, builds in ((1e-6, 1), (1.0, 3)):
+        engine = choose.create("auto", "local", costs=Costs(change=change))
+        engine.init(chain(n), n)
+        engine.apply(NONE, Edges.of([0], [1]))
+        engine.apply(Edges.of([0], [1]), NONE)
+        assert engine.stats()["rebuilds"] == builds
+
+
 def test_a_start_that_outgrows_its_budget_in_process():
     engine = Refresh()
     engine.budget = 10_000

@@ -107,6 +107,19 @@ def test_memory_is_four_bytes_a_pair_until_somebody_asks_for_ancestors():
     assert 2 * before["bytes"] > engine.stats()["bytes"] > 1.9 * before["bytes"]
 
 
+@pytest.mark.parametrize("kind", [Recompute, Refresh])
+def test_questions_about_other_vertices_are_refused(kind):
+    engine = kind()
+    engine.init(Edges.of([0, 1], [1, 2]), 3)
+    for sources, targets in (([0, 3], [0, 0]), ([0, 0], [1, -1])):
+        with pytest.raises(IndexOutsideError, match="vertex numbers from 0 to 2"):
+            engine.query(sources, targets)
+    with pytest.raises(ShapeMismatchError, match="as many sources as targets; got 2 and 1"):
+        engine.query([0, 1], [2])
+    assert engine.query([], []).tolist() == []
+    assert engine.query(0, 2).tolist() == [True]
+
+
 def test_a_component_is_stored_once():
     engine, n = Recompute(), 5000
     engine.init(Edges.of(np.arange(n), (np.arange(n) + 1) % n), n)

@@ -158,7 +158,7 @@ def test_numbers_outside_the_graph_reach_no_kernel(name, offsets, heads):
 @given(EDGES)
 def test_a_task_of_spark_takes_the_same_rows(edges):
     payloads = payloads_of(engine_of(edges))
-    sizes = np.diff(restored._matrix(payloads, "members", None)[0]).astype(np.int32)
+    sizes = np.diff(restored._matrix(payloads, "members")[0]).astype(np.int32)
     batch = pa.RecordBatch.from_pydict({"payload": pa.array(payloads["rows"], pa.binary())})
     (taken,) = stripe_tasks.admitting(sizes)([batch])
     assert taken.column("payload").to_pylist() == payloads["rows"]

@@ -7,11 +7,13 @@ checksums (``closure.restored``). Rows carry the token of the commit that publis
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.closure.engine import Engine
@@ -23,13 +25,12 @@ from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
+from dyntc_spark.graph.store.near import Where
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.vertices import VertexTable
 
 #: Up to so many bytes, a checkpoint is one file.
 ONE_FILE = 2**26
-
-Where = Callable[[DataFrame], DataFrame]
 
 _REMEDY = "Call repair() for the location, or open an older version."
 
@@ -69,8 +70,12 @@ def wanted(commit: Commit, *, rows: bool = True) -> dict[str, Where]:
     """
     if not commit.vertices:
         return {}
-    blocks = _of(commit) & (F.lit(rows) | (F.col("matrix") != ROWS))
-    return {"vertices": lambda found: found.where(_of(commit)), "blocks": lambda found: found.where(blocks)}
+
+    def published(column: Callable[[str], Any], *, rows: bool = True) -> Any:  # noqa: ANN401  (of Spark or of Arrow)
+        found = column("token") == commit.token
+        return found if rows else found & (column("matrix") != ROWS)
+
+    return {"vertices": published, "blocks": partial(published, rows=rows)}
 
 
 def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> tuple[Graph, Payloads]:
@@ -81,7 +86,8 @@ def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> tuple[Graph, 
     if vertices is None or vertices.num_rows != commit.vertices:
         raise _damaged(commit, "vertices", f"{commit.vertices} rows", "none" if vertices is None else vertices.num_rows)
     numbers = vertices.column("number").to_numpy().astype(np.int64)
-    if ((numbers < 0) | (numbers >= commit.extent)).any() or len(np.unique(numbers)) < len(numbers):
+    inside = numbers.min(initial=0) >= 0 and numbers.max(initial=-1) < commit.extent
+    if not inside or np.bincount(numbers, minlength=1).max() > 1:
         raise _damaged(commit, "vertices", "each number once", "others")
     names = from_storage(vertices.column("vertex"), kind_of(commit.vertex))
     payloads = _payloads(blocks)
@@ -94,11 +100,8 @@ def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> tuple[Graph, 
 def far_rows(place: Place, commit: Commit) -> DataFrame:
     """Give the stored rows of the closure, the column ``payload``; no job."""
     with place.translating("reading the table 'blocks'"):
-        return place.frame("blocks").where(_of(commit) & (F.col("matrix") == ROWS)).select("payload")
-
-
-def _of(commit: Commit) -> Column:
-    return F.col("token") == commit.token
+        published = F.col("token") == commit.token
+        return place.frame("blocks").where(published & (F.col("matrix") == ROWS)).select("payload")
 
 
 def _rows_of(far: DataFrame, version: int, token: str) -> DataFrame:
@@ -119,9 +122,10 @@ def _append(place: Place, name: str, table: pa.Table, more: DataFrame | None = N
 def _payloads(blocks: pa.Table | None) -> Payloads:
     if blocks is None:
         return {}
-    found: dict[str, list[bytes]] = {}
-    for row in blocks.take(pc.sort_indices(blocks, [("place", "ascending")])).to_pylist():
-        found.setdefault(row["matrix"], []).append(row["payload"])
+    found: dict[str, list[bytes | pa.Buffer]] = {}
+    names, payloads = blocks.column("matrix").to_pylist(), blocks.column("payload")
+    for k in pc.sort_indices(blocks, [("place", "ascending")]).to_pylist():
+        found.setdefault(names[k], []).append(payloads[k].as_buffer() or b"")
     return found
 
 

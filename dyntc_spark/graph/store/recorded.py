@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference
@@ -54,6 +53,5 @@ def append(place: Place, version: int, table: pa.Table) -> None:
 
 def last(place: Place) -> int:
     """Give the last version that has rows; -1 when none has."""
-    table = place.read(TABLE, lambda found: found.agg(F.max("version").alias("version")))
-    found = None if table is None else table.column("version")[0].as_py()
-    return -1 if found is None else int(found)
+    found = place.greatest(TABLE, "version")
+    return -1 if found is None else found

@@ -27,6 +27,7 @@ from dyntc_spark.graph.history import Difference, Graph, Tally
 from dyntc_spark.graph.store import checkpoint, recorded, steps
 from dyntc_spark.graph.store.commits import APPLICATION, VERSIONS, Commit, Commits
 from dyntc_spark.graph.store.kinds import kind_text
+from dyntc_spark.graph.store.near import Where
 from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
 
@@ -230,7 +231,7 @@ class Store:
 
     def _token(self, number: int) -> str | None:
         """Give the token of the commit with a number; None when it is not published."""
-        table = self.place.read("commits", lambda found: found.where(found["number"] == number))
+        table = self.place.read("commits", lambda column: column("number") == number)
         return table.column("token")[0].as_py() if table is not None and table.num_rows else None
 
     def _require_kind(self, graph: Graph, kind: str) -> None:
@@ -295,12 +296,12 @@ class Store:
         self._compacted = self.number
 
 
-def _log_of(later: list[Commit]) -> dict[str, Callable[[DataFrame], DataFrame]]:
+def _log_of(later: list[Commit]) -> dict[str, Where]:
     """Give what is to be read of the log for some commits; nothing where they have logged nothing."""
     if not any(commit.logged for commit in later):
         return {}
     first, last = later[0].version, later[-1].version
-    return {"log": lambda found: found.where(found["version"].between(first, last))}
+    return {"log": lambda column: (column("version") >= first) & (column("version") <= last)}
 
 
 def _author() -> str:

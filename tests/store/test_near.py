@@ -1,0 +1,136 @@
+"""Tables on a local disk, read without Spark: the same rows as Spark's, or none at all."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark import DynamicClosure, session
+from dyntc_spark.graph.store import near
+from dyntc_spark.graph.store.commits import SCHEMA
+from dyntc_spark.graph.store.kinds import from_storage, kind_of
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.store import Store
+
+VERTICES = [
+    pytest.param(
+        [
+            np.datetime64("1969-12-31T23:59:59.000007"),
+            np.datetime64("2026-01-01T00:00:00.000000"),
+            np.datetime64("0001-01-01T00:00:00.000000"),
+        ],
+        id="times",
+    ),
+    pytest.param(
+        [{"shop": 1, "items": ["x"]}, {"shop": 1, "items": ["y"]}, {"shop": 2, "items": ["y", "z"]}], id="structs"
+    ),
+]
+
+
+@pytest.fixture
+def local(delta):
+    """Give the session where it runs in this process: a client of a server cannot tell where that keeps its files."""
+    if session.is_connect(delta):
+        pytest.skip("the session is a client")
+    pytest.importorskip("deltalake")
+    return delta
+
+
+def saved(spark, folder, vertices):
+    a, b, c = vertices
+    edges = pa.table({"src": pa.array([a, b]), "dst": pa.array([b, c])})
+    closure = DynamicClosure.from_edges(edges, spark=spark)
+    closure.save(str(folder))
+    closure.apply(pa.table({"op": ["delete"], "src": pa.array([a]), "dst": pa.array([b])}))
+    return closure
+
+
+@contextmanager
+def jobs_of(spark):
+    """Give a list that has the numbers of the jobs started within, once it is left."""
+    context, found = spark.sparkContext, []
+    context.setJobGroup("near", "near")
+    try:
+        yield found
+    finally:
+        found += context.statusTracker().getJobIdsForGroup("near")
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def file_of(folder: Path, table: str) -> Path:
+    (found,) = (folder / table).glob("*.parquet")
+    return found
+
+
+@pytest.mark.parametrize("vertices", VERTICES)
+def test_the_same_rows_as_sparks(local, tmp_path, vertices):
+    saved(local, tmp_path / "a closure", vertices)
+    place = Place(local, str(tmp_path / "a closure"))
+    kind = kind_of(Store.required(place).head.vertex)
+    for table, column in (("vertices", "vertex"), ("log", "src"), ("log", "dst")):
+        here = near.read(str(tmp_path / "a closure" / table))
+        there = place.frame(table).toArrow()
+        assert here.num_rows == there.num_rows
+        rows = [from_storage(found.column(column), kind).to_pylist() for found in (here, there)]
+        assert sorted(map(repr, rows[0])) == sorted(map(repr, rows[1]))
+    commits = [
+        found.select(SCHEMA.names).cast(SCHEMA) for found in (place.read("commits"), place.frame("commits").toArrow())
+    ]
+    assert commits[0].sort_by("number") == commits[1].sort_by("number")
+
+
+def test_one_condition_for_both(local, tmp_path):
+    saved(local, tmp_path / "c", ["a", "b", "c"])
+    place = Place(local, str(tmp_path / "c"))
+
+    def second(column):
+        return (column("number") >= 2) & (column("kind") != "save")
+
+    here, there = place.read("commits", second), place.frame("commits").where(second(F.col)).toArrow()
+    assert here.column("number").to_pylist() == there.column("number").to_pylist() == [2]
+
+
+def test_opening_and_following_start_no_job(local, tmp_path):
+    writer = saved(local, tmp_path / "c", ["a", "b", "c"])
+    with jobs_of(local) as jobs:
+        reader = DynamicClosure.open(str(tmp_path / "c"), spark=local)
+    assert not jobs
+    assert reader.reaches("b", "c")
+    writer.insert(pa.table({"src": ["c"], "dst": ["a"]}))
+    with jobs_of(local) as jobs:
+        assert reader.refresh() == 2
+    assert not jobs
+    assert reader.reaches("b", "a")
+
+
+def test_what_is_not_read_here(local, tmp_path):
+    saved(local, tmp_path / "c", ["a vertex", "b", "c"])
+    assert near.read(str(tmp_path / "nowhere")) is None
+    damaged = file_of(tmp_path / "c", "vertices")
+    content = bytearray(damaged.read_bytes())
+    content[content.index(b"a vertex")] ^= 1
+    damaged.write_bytes(content)
+    assert near.read(str(tmp_path / "c" / "vertices")) is None
+    file_of(tmp_path / "c", "log").unlink()
+    assert near.read(str(tmp_path / "c" / "log")) is None
+
+
+def test_a_feature_that_only_spark_knows(local, tmp_path):
+    folder = str(tmp_path / "c" / "log")
+    saved(local, tmp_path / "c", ["a", "b", "c"])
+    local.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    assert near.read(folder) is None
+    opened = DynamicClosure.open(str(tmp_path / "c"), spark=local)
+    assert opened.version == 1
+    assert not opened.reaches("a", "b")
+
+
+def test_where_a_path_is(local, tmp_path):
+    assert near.folder_of(local, str(tmp_path)) == str(tmp_path)
+    assert near.folder_of(local, f"file:{tmp_path}/a b") == f"{tmp_path}/a b"
+    assert near.folder_of(local, "./x") == str(Path("x").resolve())
