@@ -48,6 +48,12 @@ class Session:
         self.spark.stop()
 
 
+def digest(pairs: DataFrame) -> Digest:
+    """Digest the pairs ``src``, ``dst``."""
+    row = pairs.where("src <> dst").selectExpr(*SQL_DIGEST).collect()[0]
+    return Digest(*(int(value) for value in row))
+
+
 class OnSpark(Recomputing):
     """A closure that is a DataFrame of pairs ``src``, ``dst``, made anew after every batch."""
 
@@ -69,8 +75,7 @@ class OnSpark(Recomputing):
         raise NotImplementedError
 
     def digest(self) -> Digest:
-        row = self.closed.where("src <> dst").selectExpr(*SQL_DIGEST).collect()[0]
-        return Digest(*(int(value) for value in row))
+        return digest(self.closed)
 
     def query(self, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         asked = self.session.spark.createDataFrame(

@@ -86,7 +86,12 @@ class Ours(System):
         self.engine.apply(inserted, deleted)
 
     def digest(self) -> Digest:
-        return Digest.of(self._parts())
+        """Digest the closure where it is: on Spark by SQL, when its rows are there."""
+        rows = self.engine.rows(self._session.spark) if self._session else None
+        if rows is None:
+            return Digest.of(self._parts())
+        pairs = rows.selectExpr("CAST(number AS BIGINT) AS src", "explode(CAST(reached AS ARRAY<BIGINT>)) AS dst")
+        return on_spark.digest(pairs)
 
     def _parts(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
         """Give the closure, some rows at a time, so that asking takes little memory."""

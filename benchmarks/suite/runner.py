@@ -81,7 +81,7 @@ def _workload(
     print(f"\n{entry.name}: {size}, {time.strftime('%H:%M:%S')}", flush=True)
     for name in chosen:
         task = cell.Task(file, name, tuple(expected), answers, cores, slow=plan.slow, most_vertices=plan.most_vertices)
-        for told in in_its_process(task, plan.limit):
+        for told in in_its_process(task, entry.limit or plan.limit):
             record = {"workload": entry.name, "system": name, **summed(told)}
             results["cells"].append(record)
             print(f"  {name:24}{report.line(record)}", flush=True)

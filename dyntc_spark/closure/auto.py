@@ -262,7 +262,7 @@ class Auto(Engine):
 
     def _use(self, engine: Engine) -> None:
         """Go on with an engine."""
-        self._engine = self._told(engine)
+        self._engine: Engine = self._told(engine)
         self._cores = self._where.spark().parallelism if engine.backend == "spark" else 1
 
     def _told(self, engine: Engine) -> Engine:

@@ -67,6 +67,12 @@ def file_of(folder: Path, table: str) -> Path:
     return found
 
 
+def flip(path: Path, words: bytes) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.index(words)] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize("vertices", VERTICES)
 def test_the_same_rows_as_sparks(local, tmp_path, vertices):
     saved(local, tmp_path / "a closure", vertices)
@@ -111,11 +117,14 @@ def test_opening_and_following_start_no_job(local, tmp_path):
 def test_what_is_not_read_here(local, tmp_path):
     saved(local, tmp_path / "c", ["a vertex", "b", "c"])
     assert near.read(str(tmp_path / "nowhere")) is None
-    damaged = file_of(tmp_path / "c", "vertices")
-    content = bytearray(damaged.read_bytes())
-    content[content.index(b"a vertex")] ^= 1
-    damaged.write_bytes(content)
-    assert near.read(str(tmp_path / "c" / "vertices")) is None
+    vertices = str(tmp_path / "c" / "vertices")
+    flip(file_of(tmp_path / "c", "vertices"), b"a vertex")
+    assert near.read(vertices, has_checksums=True) is None, "Parquet has checksums of pages"
+    flip(file_of(tmp_path / "c", "vertices"), b"` vertex")
+    assert near.read(vertices) is not None
+    flip(file_of(tmp_path / "c", "vertices"), b"parquet-mr")
+    assert near.read(vertices, has_checksums=True) is not None, "but none of its footer"
+    assert near.read(vertices) is None, "those beside the file are of all of it"
     file_of(tmp_path / "c", "log").unlink()
     assert near.read(str(tmp_path / "c" / "log")) is None
 
