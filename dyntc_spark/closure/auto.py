@@ -86,6 +86,7 @@ class Auto(Engine):
         self._candidates = tuple(candidates)
         self._where = where
         self._costs = costs or Costs()
+        self._engine: Engine
         self._use(self._made(self._candidates[0], where.first()))
         self._load = Load()
         self._because = "it suits most graphs" if len(self._candidates) > 1 else "it was asked for"
@@ -262,7 +263,7 @@ class Auto(Engine):
 
     def _use(self, engine: Engine) -> None:
         """Go on with an engine."""
-        self._engine: Engine = self._told(engine)
+        self._engine = self._told(engine)
         self._cores = self._where.spark().parallelism if engine.backend == "spark" else 1
 
     def _told(self, engine: Engine) -> Engine:
