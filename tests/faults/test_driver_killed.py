@@ -21,7 +21,7 @@ from dyntc_spark import DynamicClosure, session
 from dyntc_spark.graph.store import steps
 from tests.faults.batches import batch, start
 from tests.graph.oracle import Plain
-from tests.store.test_store import pairs, recomputed
+from tests.store.closures import pairs, recomputed
 
 ROOT = Path(__file__).parents[2]
 SEED = 20_241

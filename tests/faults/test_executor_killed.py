@@ -16,7 +16,7 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.errors import LostBlocksError
 from tests.blocks.oracle import Plain as Matrix
 from tests.blocks.oracle import assert_same
-from tests.store.test_store import pairs, recomputed
+from tests.store.closures import pairs, recomputed
 
 pytestmark = pytest.mark.cluster
 EXECUTORS = 2

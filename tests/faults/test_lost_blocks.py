@@ -11,7 +11,7 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.errors import LostBlocksError
 from dyntc_spark.graph import surviving
 from tests.blocks.oracle import Plain as Matrix
-from tests.store.test_store import pairs, recomputed
+from tests.store.closures import pairs, recomputed
 
 EDGES = [(v, v + k) for v in range(40) for k in (1, 5)]
 ACTS = {

@@ -10,8 +10,8 @@ from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import LocationError, StorageError
 from dyntc_spark.graph.store import store
 from dyntc_spark.graph.store.place import Place
+from tests.store.closures import START, pairs, recomputed, saved, seen
 from tests.store.conftest import BrokenError
-from tests.store.test_store import START, pairs, recomputed, saved, seen
 
 WRITERS = {
     "a batch": lambda c: c.apply([("delete", "a", "b"), ("insert", "d", "new")], batch_id="it"),

@@ -12,7 +12,7 @@ import pytest
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import DyntcError, StorageError
 from tests.faults.batches import batch
-from tests.store.test_store import START, pairs, recomputed, saved, seen
+from tests.store.closures import START, pairs, recomputed, saved, seen
 
 SIZE = 4 << 20
 

@@ -18,7 +18,7 @@ from dyntc_spark.errors import (
     StorageError,
 )
 from dyntc_spark.graph.stream import Stream
-from tests.store.test_store import pairs, recomputed, saved, seen
+from tests.store.closures import pairs, recomputed, saved, seen
 
 SCHEMA = "op string, src string, dst string, timestamp long"
 
