@@ -20,6 +20,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dyntc_spark.kernels.ascend import ascend
 from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled
@@ -226,7 +227,7 @@ def _successors(
             if component[w] != c:
                 room[count] = component[w]
                 count += 1
-    room[:count].sort()
+    ascend(room, 0, count)
     return room[:count]
 
 
@@ -256,7 +257,7 @@ def _unite(c: int, nexts: Ids, row_offsets: Offsets, heads: Ids, marks: Ids, ext
                     extra[n_extra] = x
                     n_extra += 1
     if n_extra:
-        extra[:n_extra].sort()
+        ascend(extra, 0, n_extra)
         _merge(heads, begin, end, extra[:n_extra])
     return end + n_extra
 
@@ -354,7 +355,7 @@ def spread(rows: Ids, row_offsets: Offsets, heads: Ids, member_offsets: Offsets,
             for v in members[member_offsets[d] : member_offsets[d + 1]]:
                 vertices[end] = v
                 end += 1
-        vertices[offsets[q] : end].sort()
+        ascend(vertices, offsets[q], end)
     return offsets, vertices
 
 

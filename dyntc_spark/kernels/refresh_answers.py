@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dyntc_spark.kernels.ascend import ascend
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.reach import Ids, Offsets
 from dyntc_spark.kernels.refresh import Condensed
@@ -43,7 +44,7 @@ def descendants(graph: Condensed, vertices: Ids) -> tuple[Offsets, Ids]:
         c = graph.component[vertices[q]]
         for place in range(graph.rows.starts[c], graph.rows.starts[c] + graph.rows.lengths[c]):
             end = _append_ring(graph, graph.rows.values[place], found, end)
-        found[offsets[q] : end].sort()
+        ascend(found, offsets[q], end)
     return offsets, found
 
 
@@ -72,7 +73,7 @@ def ancestors(graph: Condensed, vertices: Ids, which: Offsets) -> tuple[Offsets,
         seen[vertices[q]] = q + 1
         found[ends[q]] = vertices[q]
         ends[q + 1] = _search(graph, q + 1, seen, found, ends[q])
-        found[ends[q] : ends[q + 1]].sort()
+        ascend(found, ends[q], ends[q + 1])
     offsets = np.zeros(len(which) + 1, np.int64)
     for q in range(len(which)):
         offsets[q + 1] = offsets[q] + ends[which[q] + 1] - ends[which[q]]
@@ -159,5 +160,5 @@ def _missing(wanted: Ids, present: Ids, seen: Offsets, mark: int, found: Ids, en
         if seen[v] != mark:
             found[end] = v
             end += 1
-    found[begin:end].sort()
+    ascend(found, begin, end)
     return end

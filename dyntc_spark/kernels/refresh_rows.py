@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dyntc_spark.kernels.ascend import ascend
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.pool import Rows
 from dyntc_spark.kernels.reach import Ids, Offsets
@@ -103,7 +104,7 @@ def _nexts(
             count += 1
             total += length
     if part.altered[c]:
-        keys[:count].sort()
+        ascend(keys, 0, count)
     return keys[:count], total
 
 
@@ -155,7 +156,7 @@ def _write(
             found[count] = x
             count += 1
             more += graph.size[x]
-    found[:count].sort()
+    ascend(found, 0, count)
     left, right = end - 1, count - 1
     while right >= 0:  # merged from behind
         if left >= used and values[left] > found[right]:

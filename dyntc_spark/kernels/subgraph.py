@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dyntc_spark.kernels.ascend import ascend
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.reach import Ids, Offsets, closed_rows
 from dyntc_spark.kernels.refresh import Condensed
@@ -162,7 +163,7 @@ def searched(offsets: Offsets, targets: Ids, first: int) -> tuple[Offsets, Ids]:
                     marks[e] = c
                     heads[end] = e
                     end += 1
-        heads[begin:end].sort()
+        ascend(heads, begin, end)
         ends[c - first + 1] = end
     return ends, heads[: ends[-1]].copy()
 
@@ -196,7 +197,7 @@ def search(graph: Condensed, numbers: Ids, lengths: Ids, used: int, seen: Ids, c
                 v = graph.after[v]
         if end != stop:
             return False
-        values[begin:end].sort()
+        ascend(values, begin, end)
         begin = end
     return True
 

@@ -183,7 +183,8 @@ def test_a_damaged_file_of_a_checkpoint(delta, tmp_path, table, how, sidecar):
     location = str(tmp_path / "deps")
     c = history(delta, location)
     path = damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=sidecar)
-    error = refused(delta, location, c, may_be_harmless=how in FLIPS and not sidecar)
+    every_byte = sidecar and table != "blocks"  # whose payloads have checksums of their own, and nothing else counts
+    error = refused(delta, location, c, may_be_harmless=how in FLIPS and not every_byte)
     assert error is None or path.name in str(error) or table in str(error)
     mended = DynamicClosure.repair(location, spark=delta)
     assert seen(mended) == seen(c)
