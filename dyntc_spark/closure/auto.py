@@ -13,6 +13,7 @@ closure outgrows the budget is worked out on Spark. ``stats()`` says under ``cho
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -36,6 +37,8 @@ PATIENCE = 3
 HORIZON = 30
 #: Affected rows from which on it is worth asking what a batch of fewer changes than that leads to.
 MANY_AFFECTED, FEW_CHANGES = 1000, 100
+#: A batch of fewer seconds is not worth a thought about what would be cheaper.
+CHEAP = 5e-4
 #: A state moves back into this process when it takes less than this part of the budget.
 RETURN_PART = 0.25
 
@@ -136,6 +139,7 @@ class Auto(Engine):
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges, and then choose for the next batch."""
+        started = time.perf_counter()
         try:
             self._engine.apply(inserted, deleted)
         except OutgrownError as error:  # the state is as it was
@@ -143,8 +147,12 @@ class Auto(Engine):
             self._moves += 1
             self._tell(self._engine, error.came)
             self._engine.apply(inserted, deleted)
-        self._observe(inserted, deleted)
-        self._settle()
+        if time.perf_counter() - started < CHEAP:
+            self._cheaper = type(self._engine), 0
+            self._settle()
+        else:
+            self._observe(inserted, deleted)
+            self._settle(choosing=True)
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``, for each ``q``."""
@@ -220,10 +228,11 @@ class Auto(Engine):
             seen = replace(seen, below=len(np.unique(self._engine.descendants(targets).targets)))
         self._load = self._load.after(seen, counted=self._engine.counts_affected)
 
-    def _settle(self) -> None:
-        """Choose engine and backend; a move that fails leaves the state where it is."""
+    def _settle(self, *, choosing: bool = False) -> None:
+        """Choose a backend, and before it an engine, if told so; a move that fails leaves the state where it is."""
         try:
-            self._choose()
+            if choosing:
+                self._choose()
             moved = self._where.moved(self._engine)
         except DyntcError as error:
             _log.warning("The state stays with %s (%s): %s", self._engine.name, self._engine.backend, error)

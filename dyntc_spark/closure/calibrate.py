@@ -69,6 +69,7 @@ def _batches(graphs: list[tuple[Edges, int]], costs: Costs, rng: np.random.Gener
     for edges, n in graphs:
         engine = Refresh(rebuild_share=1)
         engine.init(edges, n)
+        engine.apply(_NONE, _NONE)  # the first batch makes what all need
         everywhere, on_top = np.arange(len(edges)), np.flatnonzero(~np.isin(edges.sources, edges.targets))
         # Edges that leave vertices which nothing leads to affect these only: they tell what a change costs by itself.
         batches = [(everywhere, count) for count in (1, 1, 1, 3, 3, 10, 30, 100)] + [(on_top, 100), (on_top, 600)]

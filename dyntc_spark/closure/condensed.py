@@ -9,7 +9,7 @@ once; before that, an exception costs some space and leaves the state as it was.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -131,22 +131,9 @@ class State:
         self.room = UNBOUNDED  #: numbers that the rows which a batch builds may have in all
 
     @classmethod
-    def of(cls, edges: EdgeSet, vertices: int, budget: int | None = None) -> State:
-        """Condense and close a digraph: linear in edges and pairs."""
-        return cls.closed(Components.of(edges, vertices), budget)
-
-    @classmethod
-    def closed(cls, parts: Components, budget: int | None = None) -> State:
-        """Close a digraph whose components are known; refuse when the rows outgrow a budget of so many bytes."""
-        return cls.kept(parts, *closed_within(parts, budget))
-
-    @classmethod
     def kept(cls, parts: Components, row_offsets: Offsets, heads: Ids) -> State:
         """Take what components reach as it is known; count the pairs."""
-        sizes, pairs = parts.sizes, len(heads)
-        if sizes.max(initial=0) > 1:
-            pairs = int(reach.weights(row_offsets, heads, parts.member_offsets) @ sizes)
-        return cls(parts, row_offsets, heads, pairs)
+        return cls(parts, row_offsets, heads, reach.pairs(row_offsets, heads, parts.member_offsets))
 
     @property
     def parts(self) -> Components:
@@ -207,6 +194,11 @@ class State:
     def edges(self) -> EdgeSet:
         """The edges: one pass over them."""
         return EdgeSet(pool.keys(self.graph.out))
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+        return int(self.graph.totals[EDGES])
 
     @property
     def pairs(self) -> int:
@@ -388,6 +380,60 @@ class State:
 
     def _clean_scratch(self) -> Scratch:
         return Scratch(np.full(self.vertices, -1, np.int32), np.zeros(len(self.graph.size), np.int32))
+
+
+class Built(NamedTuple):
+    """A digraph and its closure as a build leaves them; a batch that changes them needs a `State`."""
+
+    edges: EdgeSet
+    parts: Components
+    row_offsets: Offsets
+    heads: Ids
+
+    @classmethod
+    def of(cls, edges: EdgeSet, vertices: int, budget: int | None = None) -> Built:
+        """Condense and close a digraph; refuse when the rows outgrow a budget of so many bytes."""
+        parts = Components.of(edges, vertices)
+        return cls(edges, parts, *closed_within(parts, budget))
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return len(self.parts.component)
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of two different vertices of which one reaches the other."""
+        return reach.pairs(self.row_offsets, self.heads, self.parts.member_offsets) - self.vertices
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers all rows have."""
+        return len(self.heads)
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+        return len(self.edges)
+
+    @property
+    def affected(self) -> int:
+        """How many vertices a build looks at."""
+        return self.vertices
+
+    @property
+    def bytes(self) -> int:
+        """What is held in memory."""
+        return sum(array.nbytes for array in (self.edges.keys, *self.parts, self.row_offsets, self.heads))
+
+    def joined(self, pairs: Edges) -> Flags:
+        """Tell for each pair of vertices whether the first reaches the second: a binary search each."""
+        found = reach.joined(self.parts.component, self.row_offsets, self.heads, pairs.sources, pairs.targets)
+        return answered(found, pairs, self.vertices)
+
+    def state(self) -> State:
+        """Give it as batches change it."""
+        return State.kept(self.parts, self.row_offsets, self.heads)
 
 
 def _turned(keys: Offsets) -> Offsets:

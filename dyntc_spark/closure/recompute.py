@@ -118,8 +118,7 @@ class Condensation:
     @cached_property
     def pairs(self) -> int:
         """Number of pairs of two different vertices of which one reaches the other."""
-        reached = reach.weights(self.row_offsets, self.heads, self.member_offsets)
-        return int(reached @ np.diff(self.member_offsets)) - len(self.component)
+        return reach.pairs(self.row_offsets, self.heads, self.member_offsets) - len(self.component)
 
     @property
     def numbers(self) -> int:

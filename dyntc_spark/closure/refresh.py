@@ -38,7 +38,7 @@ from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure import stripe_frames
-from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, State
+from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, Built, State
 from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import EdgeSet, checked, distinct, keys_of
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
@@ -46,16 +46,13 @@ from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels import refresh_answers
-from dyntc_spark.kernels.refresh import EDGES
 from dyntc_spark.kernels.refresh_answers import Former
 
 #: A batch that affects a larger part of the vertices builds everything again, whatever the costs.
 REBUILD_SHARE = 0.5
-#: What it then costs beside ``recompute``, in units of condensing the graph: its edges are kept both ways.
-EXTRA = 0.3
 #: A search that finds too much is in vain when it takes more than this part of a build, any other batch when it takes
 #: so many builds.
-WASTE, SLOW = 0.25, 2
+WASTE, SLOW = 0.25, 1
 #: Batches in a row that are built from scratch without a look at what they affect, at most.
 MOST_SKIPPED = 8
 #: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
@@ -129,7 +126,7 @@ class Refresh(Engine):
             raise OptionError("a share of the vertices from 0 to 1", f"{rebuild_share!r}", "Most leave it out.")
         self._share = rebuild_share
         self._spark = backend if isinstance(backend, SparkBackend) else None
-        self._state = self._made(EdgeSet.of(Edges.of()), 0)
+        self._closed: Built | State = self._made(EdgeSet.of(Edges.of()), 0)
         self._former: Former | None = None
         self._doubt = Doubt()
         self._rebuilds = self._batches = self._compactions = self._changed = 0
@@ -138,7 +135,14 @@ class Refresh(Engine):
     @property
     def vertices(self) -> int:
         """Number of vertices; they are numbered from 0."""
-        return self._state.vertices
+        return self._closed.vertices
+
+    @property
+    def state(self) -> State:
+        """The condensation with its rows, as batches change it: made of what a build left when it is first needed."""
+        if isinstance(self._closed, Built):
+            self._closed = self._closed.state()
+        return self._closed
 
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: linear in edges and pairs."""
@@ -148,33 +152,35 @@ class Refresh(Engine):
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as there is at the vertices and in the rows that are affected."""
         started = time.perf_counter()
-        state, n = self._state, self.vertices
+        n = self.vertices
         new, gone = checked(inserted, n), checked(deleted, n)
-        self._tidy()
-        state.rest()
         changes = len(new) + len(gone)
-        limit, former = self._limit(changes), None
+        limit = self._limit(changes)
+        former = None
         if limit >= 0 and (self._share is not None or not self._doubt.skips(changes)):
+            state, begun = self.state, time.perf_counter()
+            self._tidy()
+            state.rest()
             former = state.apply(distinct(keys_of(new)), distinct(keys_of(gone)), limit)
             worth = self._build_seconds * (WASTE if former is None else SLOW)
-            self._doubt.note(changes, in_vain=time.perf_counter() - started > worth)
+            self._doubt.note(changes, in_vain=time.perf_counter() - begun > worth)
         if former is None:
-            self._rebuild(state.edges.replaced(new, gone), n, started)
+            self._rebuild(self._closed.edges.replaced(new, gone), n, started)
         else:
             self._former, self._changed = former, len(former.vertices)
-            if former.lengths.sum() > max(GARBAGE_LEAST, MOST_REPLACED * state.numbers):
+            if former.lengths.sum() > max(GARBAGE_LEAST, MOST_REPLACED * self._closed.numbers):
                 self._tidy()
             self._seconds = time.perf_counter() - started
         self._batches += 1
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        return self._state.joined(Edges.of(sources, targets))
+        return self._closed.joined(Edges.of(sources, targets))
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted."""
         near = self._known(vertices)
-        return _spread(near, *self._state.descendants(near))
+        return _spread(near, *self.state.descendants(near))
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``.
@@ -182,7 +188,7 @@ class Refresh(Engine):
         A search backwards on the edges for each component that ``vertices`` are in.
         """
         near = self._known(vertices)
-        turned = _spread(near, *self._state.ancestors(near))
+        turned = _spread(near, *self.state.ancestors(near))
         return Edges(turned.targets, turned.sources)
 
     def changes(self) -> tuple[Edges, Edges] | None:
@@ -194,7 +200,7 @@ class Refresh(Engine):
         if self._former is None:
             return None
         sources = self._former.vertices
-        won_offsets, won, lost_offsets, lost = refresh_answers.differences(self._state.graph, self._former)
+        won_offsets, won, lost_offsets, lost = refresh_answers.differences(self.state.graph, self._former)
         return _spread(sources, won_offsets, won), _spread(sources, lost_offsets, lost)
 
     @property
@@ -208,44 +214,39 @@ class Refresh(Engine):
         if to is self._spark:
             return self
         other = copy.copy(self)
-        state = self._state.near() if isinstance(self._state, FarState) else self._state
-        other._state = FarState.moved(state, to) if to else state  # noqa: SLF001  (it is one of us)
+        state = self.state.near() if isinstance(self.state, FarState) else self.state
+        other._closed = FarState.moved(state, to) if to else state  # noqa: SLF001  (it is one of us)
         other._spark, other._former = to, None  # noqa: SLF001
         return other
 
     @property
     def edges(self) -> Edges:
         """The edges, sorted: one pass over them."""
-        return self._state.edges.edges
+        return self._closed.edges.edges
 
     def verify(self) -> Certificate:
         """Certify every row by the edges, and build the closure again where one is wrong: on Spark one job.
 
         The engine is exact; what this finds is damage.
         """
-        missing = Edges.of(*self._state.lacking())
+        missing = Edges.of(*self.state.lacking())
         if len(missing):
             self.init(self.edges, self.vertices)
         return Certificate(self.vertices, missing, bool(len(missing)))
 
     def blocks(self, spark: SparkSession) -> DataFrame:
         """The rows as stripes, those of an overlay apart, and the members of each component."""
-        return stripe_frames.blocks(self._state, spark)
+        return stripe_frames.blocks(self.state, spark)
 
     def rows(self, spark: SparkSession) -> DataFrame | None:
         """The closure as rows of vertices, unfolded where the stripes are; None when these are in this process."""
         del spark
-        return stripe_frames.rows(self._state) if isinstance(self._state, FarState) else None
-
-    @property
-    def state(self) -> State:
-        """The condensation with its rows."""
-        return self._state
+        return stripe_frames.rows(self._closed) if isinstance(self._closed, FarState) else None
 
     @property
     def bytes(self) -> int:
         """What rows, edges and components take."""
-        return self._state.bytes
+        return self._closed.bytes
 
     def load(self) -> Load:
         """The size of the graph, and what the last batch affected and changed."""
@@ -254,8 +255,8 @@ class Refresh(Engine):
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float:
         """Search for the affected vertices and build their rows, or build everything, when most are affected."""
-        built = cls._building(load, costs)
-        if costs.change * load.changes > built:  # nobody looks for what is affected
+        built = Recompute.seconds(load, costs)
+        if costs.batch + costs.change * load.changes > built:  # nobody looks for what is affected
             return built
         found = costs.batch + costs.change * load.changes + costs.affected * load.affected * load.degree
         read = costs.job if load.on_spark and load.affected * load.width > MANY else 0.0
@@ -274,7 +275,7 @@ class Refresh(Engine):
         if not isinstance(state, State) or (backend is None) == isinstance(state, FarState):
             return super().adopting(other, backend)
         engine = cls(backend)
-        engine._state = state
+        engine._closed = state
         return engine
 
     def take(self, other: Engine) -> bool:
@@ -289,7 +290,7 @@ class Refresh(Engine):
         """Take rows that nobody else changes; from this process they move to where the others would be."""
         if self._spark is not None and not isinstance(state, FarState):
             state = FarState.moved(state, self._spark)
-        self._state, self._former = state, None
+        self._closed, self._former = state, None
 
     def spark_for(self, size: int) -> SparkBackend | None:
         """Where rows of so many bytes would be on Spark; None: they would be in this process."""
@@ -305,7 +306,7 @@ class Refresh(Engine):
         checked(Edges.of(), vertices)
         if vertices > self.vertices:
             self._tidy()
-            self._state.grow(vertices)
+            self.state.grow(vertices)
 
     def stats(self) -> Mapping[str, Any]:
         """Sizes of the graph, of its condensation and of the closure, and the work of the last batch.
@@ -313,10 +314,10 @@ class Refresh(Engine):
         ``affected`` counts the vertices whose rows the last batch could have changed by the edges,
         ``changed`` those whose rows it did change; both are all vertices after a build from scratch.
         """
-        state = self._state
+        state = self.state
         return {
             "vertices": self.vertices,
-            "edges": int(state.graph.totals[EDGES]),
+            "edges": state.edge_count,
             "pairs": state.pairs,
             "components": state.components,
             "largest_component": state.largest,
@@ -329,21 +330,17 @@ class Refresh(Engine):
             "seconds_of_last_batch": self._seconds,
         }
 
-    @staticmethod
-    def _building(load: Load, costs: Costs) -> float:
-        return Recompute.seconds(load, costs) + EXTRA * costs.condensing(load)
-
     def _loaded(self, changes: int) -> Load:
-        state = self._state
+        closed = self._closed
         return Load(
             self.vertices,
-            int(state.graph.totals[EDGES]),
-            state.pairs,
+            closed.edge_count,
+            closed.pairs,
             changes=changes,
-            affected=state.affected,
+            affected=closed.affected,
             changed=self._changed,
             on_spark=self._spark is not None,
-            held=state.numbers,
+            held=closed.numbers,
         )
 
     def _limit(self, changes: int) -> int:
@@ -355,28 +352,28 @@ class Refresh(Engine):
         if self._share is not None:
             return int(self._share * n)
         load, costs = self._loaded(changes), self.costs
-        left = self._building(load, costs) - costs.change * changes
+        left = Recompute.seconds(load, costs) - costs.batch - costs.change * changes
         each = costs.affected * load.degree + costs.rebuilt * load.width
         return int(min(REBUILD_SHARE * n, left / each)) if left >= 0 else -1
 
     def _tidy(self) -> None:
         """Forget what the last batch replaced, and use its space."""
         self._former = None
-        self._compactions += self._state.tidy()
+        self._compactions += self.state.tidy()
 
     def _rebuild(self, edges: EdgeSet, vertices: int, started: float) -> None:
         """Close other edges; nothing is replaced before all is made."""
         begun = time.perf_counter()
-        state = self._made(edges, vertices)
-        self._state, self._former, self._changed = state, None, vertices
+        self._closed = self._made(edges, vertices)
+        self._former, self._changed = None, vertices
         self._rebuilds += 1
         self._seconds = time.perf_counter() - started
         self._build_seconds = time.perf_counter() - begun
 
-    def _made(self, edges: EdgeSet, vertices: int) -> State:
+    def _made(self, edges: EdgeSet, vertices: int) -> Built | State:
         if self._spark:
             return FarState.build(self._spark, edges, vertices)
-        return State.of(edges, vertices, self.budget)
+        return Built.of(edges, vertices, self.budget)
 
     def _known(self, vertices: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Give vertices ascending, each once, or an error."""

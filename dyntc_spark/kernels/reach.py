@@ -340,6 +340,14 @@ def weights(row_offsets: Offsets, heads: Ids, member_offsets: Offsets) -> Offset
     return total
 
 
+def pairs(row_offsets: Offsets, heads: Ids, member_offsets: Offsets) -> int:
+    """Count the pairs of vertices of which one reaches the other, each with itself among them."""
+    sizes = np.diff(member_offsets)
+    if sizes.max(initial=0) <= 1:
+        return len(heads)
+    return int(weights(row_offsets, heads, member_offsets) @ sizes)
+
+
 @compiled
 def spread(rows: Ids, row_offsets: Offsets, heads: Ids, member_offsets: Offsets, members: Ids) -> tuple[Offsets, Ids]:
     """Give for each of ``rows`` the vertices in the components that it holds, ascending, as offsets and vertices."""

@@ -36,14 +36,14 @@ def same_condensation(engine, twin):
     """The same without listing pairs of vertices: components by their first members, and who reaches whom of these."""
     ours, theirs = engine.stats(), twin.stats()
     sizes = ("vertices", "edges", "pairs", "components", "largest_component")
-    rows, closed = engine._state.graph.rows, twin._closed
+    rows, closed = engine.state.graph.rows, twin._closed
     heads = [rows.values[start : start + n] for start, n in zip(rows.starts, rows.lengths, strict=True)]
-    mine = _by_first_members(engine._state.graph.component, rows.lengths, np.concatenate([np.zeros(0, int), *heads]))
+    mine = _by_first_members(engine.state.graph.component, rows.lengths, np.concatenate([np.zeros(0, int), *heads]))
     return (
         all(ours[name] == theirs[name] for name in sizes)
         and np.array_equal(mine, _by_first_members(closed.component, np.diff(closed.row_offsets), closed.heads))
-        and alike(engine._state.edges.edges, twin._edges.edges)
-        and _consistent(engine._state)
+        and alike(engine.state.edges.edges, twin._edges.edges)
+        and _consistent(engine.state)
     )
 
 

@@ -134,7 +134,7 @@ def test_jobs_of_a_batch(backend, job_count, monkeypatch):
     without_searches(monkeypatch)
     for _ in range(5):
         pair.engine._tidy()
-        pair.engine._state._drop()
+        pair.engine.state._drop()
         assert jobs() in ([], ["read rows"])
     monkeypatch.setattr(far, "OVERLAY_NUMBERS", 0)
     found = []
@@ -209,7 +209,7 @@ def test_a_giant_component_is_born_and_breaks(backend, monkeypatch):
     n = 300
     pair = FarPair(Refresh(backend), n + 3, Edges.of(np.arange(n - 1), np.arange(1, n)))
     for room in (far.BATCH_NUMBERS, 100):  # rows rebuilt here, and the closure rebuilt on Spark
-        pair.engine._state.room = room
+        pair.engine.state.room = room
         monkeypatch.setattr(far, "BATCH_NUMBERS", room)
         pair.apply(Edges.of([n - 1], [0]), Edges.of())
         pair.check()
@@ -249,10 +249,10 @@ def test_a_damaged_stripe_is_refused(backend, monkeypatch):
     _, edges = graph(6, 90, 1.2)
     engine = Refresh(backend)
     engine.init(edges, 90)
-    held = engine._state.stripes
+    held = engine.state.stripes
     (layer,) = held.layers
     kept = layer.kept.derived(layer.kept.frame.selectExpr("first", "overlay(payload PLACING X'FF' FROM 40) payload"))
-    engine._state.stripes = stripes.Stripes(backend, (stripes.Layer(kept, layer.firsts),), held.lengths)
+    engine.state.stripes = stripes.Stripes(backend, (stripes.Layer(kept, layer.firsts),), held.lengths)
     with pytest.raises(DamagedBlockError, match="checksum"):
         engine.query(np.arange(90), np.arange(90))
 

@@ -47,7 +47,7 @@ def test_the_real_changes(spark, debian, monkeypatch):  # noqa: F811
     monkeypatch.setattr(far, "JOB_STEPS", 0)
     monkeypatch.setattr(far, "STRIPE_STEPS", 0)
     engine._tidy()
-    engine._state._drop()
+    engine.state._drop()
     with backend.jobs.watch() as jobs:
         engine.apply(deleted, inserted)
     assert jobs == ["read rows"]

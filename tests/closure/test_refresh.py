@@ -172,7 +172,7 @@ def test_memory_that_runs_out_while_a_pool_grows(monkeypatch):
 
     for held in ("out", "into", "rows"):
         with monkeypatch.context() as patch:
-            patch.setattr(getattr(pair.engine._state, held), "reserve", full)
+            patch.setattr(getattr(pair.engine.state, held), "reserve", full)
             with pytest.raises(MemoryError):
                 pair.engine.apply(inserted, Edges.of())
         assert sound(pair.engine, pair.twin)

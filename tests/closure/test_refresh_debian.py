@@ -31,7 +31,7 @@ def debian():
 
 def twin_of(engine):
     twin = Recompute()
-    twin.init(engine._state.edges.edges, engine.vertices)
+    twin.init(engine.state.edges.edges, engine.vertices)
     return twin
 
 
