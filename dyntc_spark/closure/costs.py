@@ -22,13 +22,13 @@ FADING = 0.8
 class Costs:
     """Seconds for single steps."""
 
-    vertex: float = 300e-9  #: to condense a graph, a vertex
-    edge: float = 80e-9  #: and an edge
-    number: float = 3e-9  #: to close it, a number in a row
-    change: float = 4e-6  #: a changed edge, beside what it affects
+    vertex: float = 200e-9  #: to condense a graph, a vertex
+    edge: float = 70e-9  #: and an edge
+    number: float = 2.5e-9  #: to close it, a number in a row
+    change: float = 1.5e-6  #: a changed edge, beside what it affects
     batch: float = 2e-4  #: a batch, whatever it is
-    affected: float = 300e-9  #: an edge at an affected vertex
-    rebuilt: float = 13e-9  #: a number in a row that is built again
+    affected: float = 210e-9  #: an edge at an affected vertex
+    rebuilt: float = 10e-9  #: a number in a row that is built again
     entry: float = 7e-9  #: an entry of a matrix of residues that is read, written or multiplied
     job: float = 0.06  #: a Spark job that does nothing
     far_number: float = 180e-9  #: a number in a row that a task writes, on one core

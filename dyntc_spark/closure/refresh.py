@@ -52,7 +52,7 @@ from dyntc_spark.kernels.refresh_answers import Former
 REBUILD_SHARE = 0.5
 #: A search that finds too much is in vain when it takes more than this part of a build, any other batch when it takes
 #: so many builds.
-WASTE, SLOW = 0.25, 1
+WASTE, SLOW = 0.25, 1.5
 #: Batches in a row that are built from scratch without a look at what they affect, at most.
 MOST_SKIPPED = 8
 #: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
