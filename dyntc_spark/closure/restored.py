@@ -108,7 +108,7 @@ def _state(payloads: Payloads, parts: Components) -> State:
     """Give the stored components with their rows, checked."""
     offsets, heads = _matrix(payloads, ROWS)
     require(len(offsets) - 1 == len(parts.sizes), ROWS, f"{len(parts.sizes)} rows", f"{len(offsets) - 1}")
-    return State.kept(parts, *cleared(0, offsets, heads, parts.sizes))
+    return State(parts, *cleared(0, offsets, heads, parts.sizes))
 
 
 def _matrix(payloads: Payloads, name: str) -> tuple[Offsets, Numbers]:

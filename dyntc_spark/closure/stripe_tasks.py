@@ -100,9 +100,8 @@ def admitting(sizes: Ids) -> Callable[[Batches], Batches]:
 
     def admit(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         held = Stripe.decode(row["payload"])
-        rows = cleared(held.first, held.offsets, held.heads, sizes)
-        weights = reach.weights(*rows, stripe.offsets_of(sizes))
-        yield _row(Stripe(held.first, *rows), int(weights @ sizes[held.first : held.first + held.rows]))
+        offsets, heads, pairs = cleared(held.first, held.offsets, held.heads, sizes)
+        yield _row(Stripe(held.first, offsets, heads), pairs)
 
     return _each_row(admit)
 

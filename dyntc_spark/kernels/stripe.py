@@ -41,7 +41,7 @@ MAGIC, VERSION = b"DTCS", 1
 _FIELDS = struct.Struct("<4sIIIQI")
 _CHECKSUM = struct.Struct("<I")
 HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
-#: What `fault_of` says about rows.
+#: What `examined` says about rows.
 NO_FAULT, OUTSIDE, UNORDERED, WITHOUT_ITSELF = range(4)
 _REMEDY = "Read the stripe from another copy, or build the closure again."
 
@@ -137,26 +137,29 @@ def taken(offsets: Offsets, heads: Ids, which: Ids) -> tuple[Offsets, Ids]:
 
 
 @compiled
-def fault_of(first: int, offsets: Offsets, heads: Ids, sizes: Ids) -> int:
-    """Tell what is wrong with the rows of components from ``first`` on, if anything is: one pass over them.
+def examined(first: int, offsets: Offsets, heads: Ids, sizes: Ids) -> tuple[int, int]:
+    """Tell what is wrong with the rows of components from ``first`` on, and how many pairs of vertices they hold.
 
-    Components have these ``sizes``; a row of none is passed over.
+    Components have these ``sizes``; a row of none is passed over. One pass over the rows.
     """
+    pairs = 0
     for r in range(len(offsets) - 1):
         own = first + r
         if sizes[own] == 0:
             continue
-        before, held = -1, False
+        before, held, reached = -1, False, 0
         for d in heads[offsets[r] : offsets[r + 1]]:
             if d < 0 or d >= len(sizes):
-                return OUTSIDE
+                return OUTSIDE, 0
             if d <= before:
-                return UNORDERED
+                return UNORDERED, 0
             held |= d == own
             before = d
+            reached += sizes[d]
         if not held:
-            return WITHOUT_ITSELF
-    return NO_FAULT
+            return WITHOUT_ITSELF, 0
+        pairs += sizes[own] * reached
+    return NO_FAULT, pairs
 
 
 @compiled

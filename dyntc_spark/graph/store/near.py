@@ -43,7 +43,7 @@ def folder_of(spark: SparkSession, path: str) -> str | None:
 def read(folder: str, where: Where | None = None, *, has_checksums: bool = False) -> pa.Table | None:
     """Give the rows of a table, or some; None when they cannot be read here.
 
-    Files are compared with the checksums beside them, unless what they hold ``has_checksums`` of its own.
+    Checksums of Parquet, and those beside the files, are compared unless what these hold ``has_checksums`` of its own.
     """
     try:
         from deltalake import DeltaTable  # noqa: PLC0415  (not everybody has it, and it takes a while)
@@ -52,7 +52,7 @@ def read(folder: str, where: Where | None = None, *, has_checksums: bool = False
         if not has_checksums:
             for fragment in found.get_fragments(wanted):
                 _require_whole(Path(folder, fragment.path))
-        checking = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=True)
+        checking = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=not has_checksums)
         return found.to_table(filter=wanted, fragment_scan_options=checking)
     except Exception as error:  # noqa: BLE001  (whatever it is, Spark finds out more)
         _log.debug("%s is left to Spark: %s", folder, error)
