@@ -9,7 +9,9 @@ this process. A payload is checked before it is used: by its checksum, and then 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -113,28 +115,28 @@ def _state(payloads: Payloads, parts: Components) -> State:
 
 def _matrix(payloads: Payloads, name: str) -> tuple[Offsets, Numbers]:
     """Join the stripes of a matrix. What its numbers say is for the caller to check."""
-    stripes = list(_stripes(payloads, name))
-    offsets = np.zeros(1 + sum(stripe.rows for stripe in stripes), np.int64)
-    heads = np.empty(sum(len(stripe.heads) for stripe in stripes), np.int32)
-    begin = 0
-    for first, ends, numbers in stripes:
-        np.add(ends, begin, out=offsets[first : first + len(ends)])
-        heads[begin : begin + len(numbers)] = numbers
-        begin += len(numbers)
+    found = payloads.get(name, ())
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # checksums and copies leave Python's lock alone
+        stripes = list(threads.map(lambda place: _stripe(found[place], place, name), range(len(found))))
+        rows = np.cumsum([0, *(stripe.rows for stripe in stripes)])
+        numbers = np.cumsum([0, *(len(stripe.heads) for stripe in stripes)])
+        offsets, heads = np.zeros(rows[-1] + 1, np.int64), np.empty(numbers[-1], np.int32)
+
+        def put(place: int) -> None:
+            first, ends, held = stripes[place]
+            require(first == rows[place], name, f"row {rows[place]} at the beginning of block {place}", f"{first}")
+            np.add(ends, numbers[place], out=offsets[first : first + len(ends)])
+            heads[numbers[place] : numbers[place + 1]] = held
+
+        list(threads.map(put, range(len(stripes))))
     return offsets, heads
 
 
-def _stripes(payloads: Payloads, name: str) -> Iterator[Stripe]:
-    """Give the stripes of a matrix, which are to follow one another."""
-    row = 0
-    for place, payload in enumerate(payloads.get(name, ())):
-        try:
-            stripe = Stripe.decode(payload)
-        except DamagedBlockError as error:
-            raise DamagedBlockError(f"{error.expected} in block {place} of {name!r}", error.came, REMEDY) from error
-        require(stripe.first == row, name, f"row {row} at the beginning of block {place}", f"{stripe.first}")
-        row += stripe.rows
-        yield stripe
+def _stripe(payload: Buffer, place: int, name: str) -> Stripe:
+    try:
+        return Stripe.decode(payload)
+    except DamagedBlockError as error:
+        raise DamagedBlockError(f"{error.expected} in block {place} of {name!r}", error.came, REMEDY) from error
 
 
 def _require_below(bound: int, numbers: Numbers, name: str) -> None:
