@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.suite.digest import PRIME, A, B, Digest
-from benchmarks.suite.workloads import Workload
+from benchmarks.suite.workloads import Workload, replaced
 from dyntc_spark.closure.engine import Edges
 
 
@@ -32,7 +32,7 @@ def expected(workload: Workload) -> tuple[list[Digest], npt.NDArray[np.bool_]]:
 
 def changed(edges: Edges, inserted: Edges, deleted: Edges, vertices: int) -> Edges:
     """Give the edges after a batch, sorted."""
-    codes = np.union1d(np.setdiff1d(coded(edges, vertices), coded(deleted, vertices)), coded(inserted, vertices))
+    codes = replaced(np.sort(coded(edges, vertices)), coded(inserted, vertices), coded(deleted, vertices))
     return Edges(codes // vertices, codes % vertices)
 
 

@@ -30,9 +30,18 @@ END = "end"
 
 
 def run(
-    mode: str, only: Sequence[str] = (), systems: Sequence[str] = (), folder: Path = RESULTS, cores: int = 2
+    mode: str,
+    only: Sequence[str] = (),
+    systems: Sequence[str] = (),
+    folder: Path = RESULTS,
+    cores: int = 2,
+    *,
+    resume: bool = False,
 ) -> bool:
-    """Run a plan, or only some workloads and systems of it; whether no system gave a wrong answer."""
+    """Run a plan, or only some workloads and systems of it; whether no system gave a wrong answer.
+
+    With ``resume``, workloads that an interrupted run has finished are taken from its results.
+    """
     plan = PLANS[mode]()
     started = time.monotonic()
     about = {
@@ -47,12 +56,18 @@ def run(
     partial = bool(only or systems)
     path = folder / f"suite-{mode}{'-part' if partial else ''}.json"
     folder.mkdir(parents=True, exist_ok=True)
+    before = 0
+    if resume and path.exists():
+        results = json.loads(path.read_text(encoding="utf-8"))
+        before = results["about"].get("seconds", 0)
+    about = results["about"]
     with tempfile.TemporaryDirectory() as scratch:
         for entry in plan.entries:
-            if only and entry.name not in only:
+            if (only and entry.name not in only) or entry.name in results["workloads"]:
                 continue
             chosen = [name for name in entry.systems if not systems or name in systems]
             _workload(entry, chosen, plan, results, Path(scratch), cores)
+            about["seconds"] = before + round(time.monotonic() - started)
             path.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if not partial:
         if plan.growth:
@@ -62,7 +77,7 @@ def run(
         if plan.profile:
             print(f"\nprofile, {time.strftime('%H:%M:%S')}", flush=True)
             results["profile"] = profile.measured(plan.profile, sorted({1, cores}) if plan.scaling else [cores])
-    about["seconds"] = round(time.monotonic() - started)
+    about["seconds"] = before + round(time.monotonic() - started)
     path.write_text(json.dumps(results, indent=1), encoding="utf-8")
     report.write(results, path)
     return all(record["status"] != "wrong" for record in results["cells"])
@@ -174,5 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--systems", nargs="+", default=[], metavar="NAME", help="only these")
     parser.add_argument("--cores", type=int, default=2, help="of Spark and of the libraries that use several")
     parser.add_argument("--folder", type=Path, default=RESULTS, help="where results go")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     chosen = parser.parse_args(arguments)
-    return 0 if run(chosen.mode, chosen.workloads, chosen.systems, chosen.folder, chosen.cores) else 1
+    right = run(chosen.mode, chosen.workloads, chosen.systems, chosen.folder, chosen.cores, resume=chosen.resume)
+    return 0 if right else 1

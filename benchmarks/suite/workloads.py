@@ -123,6 +123,15 @@ def made(
     )
 
 
+def replaced(
+    numbers: npt.NDArray[np.int64], new: npt.NDArray[np.int64], gone: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Give ascending numbers without those that are gone, which were there, and with new ones, which were not."""
+    kept = np.delete(numbers, np.searchsorted(numbers, gone))
+    new = np.sort(new)
+    return np.insert(kept, np.searchsorted(kept, new), new)
+
+
 class _Drawn:
     """Draws batches: deletions from what is there, insertions from what is not."""
 
@@ -137,8 +146,8 @@ class _Drawn:
             gone = min(int(size * (1 - share) + self._rng.random()), len(self._there))
             deleted = self._rng.choice(self._there, gone, replace=False)
             inserted = self._rng.choice(self._reserve, min(size - gone, len(self._reserve)), replace=False)
-            self._there = np.union1d(np.setdiff1d(self._there, deleted), inserted)
-            self._reserve = np.union1d(np.setdiff1d(self._reserve, inserted), deleted)
+            self._there = replaced(self._there, inserted, deleted)
+            self._reserve = replaced(self._reserve, deleted, inserted)
             yield self._edges(inserted), self._edges(deleted)
 
     def _edges(self, codes: npt.NDArray[np.int64]) -> Edges:

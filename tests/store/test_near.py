@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark import DynamicClosure, session
+from dyntc_spark.errors import DyntcError
 from dyntc_spark.graph.store import near
 from dyntc_spark.graph.store.commits import SCHEMA
 from dyntc_spark.graph.store.kinds import from_storage, kind_of
@@ -142,3 +143,7 @@ def test_where_a_path_is(local, tmp_path):
     assert near.folder_of(local, str(tmp_path)) == str(tmp_path)
     assert near.folder_of(local, f"file:{tmp_path}/a b") == f"{tmp_path}/a b"
     assert near.folder_of(local, "./x") == str(Path("x").resolve())
+    for elsewhere in ("nosuch://bucket/deps", "a:b/c", "hdfs://"):
+        assert near.folder_of(local, elsewhere) is None
+    with pytest.raises(DyntcError, match="nosuch"):
+        DynamicClosure.open("nosuch://bucket/deps", spark=local)
