@@ -217,6 +217,9 @@ def test_a_run_writes_results_tables_and_pictures(tmp_path):
     pictures = list(tmp_path.glob("*.svg"))
     assert pictures
     assert all(picture.name in page for picture in pictures)
+    assert runner.run("tiny", ["lineage"], ["refresh"], tmp_path, resume=True)
+    again = json.loads((tmp_path / "suite-tiny-part.json").read_text())
+    assert again["cells"] == results["cells"], "a workload that is finished does not run again"
 
 
 def test_plans_name_systems_that_exist():
