@@ -37,6 +37,10 @@ PATIENCE = 3
 HORIZON = 30
 #: Affected rows from which on it is worth asking what a batch of fewer changes than that leads to.
 MANY_AFFECTED, FEW_CHANGES = 1000, 100
+#: Ten times the seconds that a pair in the answer takes.
+ASKING = 5e-7
+#: A batch goes to the first engine at once where it would take so many times what a start from scratch takes there.
+DEARER = 2
 #: A batch of fewer seconds is not worth a thought about what would be cheaper.
 CHEAP = 5e-4
 #: A state moves back into this process when it takes less than this part of the budget.
@@ -139,6 +143,7 @@ class Auto(Engine):
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges, and then choose for the next batch."""
+        self._leave(len(inserted) + len(deleted))
         started = time.perf_counter()
         try:
             self._engine.apply(inserted, deleted)
@@ -147,11 +152,12 @@ class Auto(Engine):
             self._moves += 1
             self._tell(self._engine, error.came)
             self._engine.apply(inserted, deleted)
-        if time.perf_counter() - started < CHEAP:
+        took = time.perf_counter() - started
+        if took < CHEAP:
             self._cheaper = type(self._engine), 0
             self._settle()
         else:
-            self._observe(inserted, deleted)
+            self._observe(inserted, deleted, took)
             self._settle(choosing=True)
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -219,14 +225,34 @@ class Auto(Engine):
 
     # --- the choice --------------------------------------------------------------------------
 
-    def _observe(self, inserted: Edges, deleted: Edges) -> None:
-        """Remember what the last batch was like; where it affected many rows, ask how much lies below it, too."""
+    def _observe(self, inserted: Edges, deleted: Edges, took: float) -> None:
+        """Remember what the last batch was like; where it affected many rows, ask how much lies below it, too.
+
+        The question is asked if it takes a small part of what the batch ``took``.
+        """
         seen, on_spark = self._engine.load(), self._engine.backend == "spark"
         seen = replace(seen, changes=len(inserted) + len(deleted), on_spark=on_spark, cores=self._cores)
-        if not (seen.below or on_spark) and seen.affected > MANY_AFFECTED and seen.changes < FEW_CHANGES:
+        few = seen.changes < FEW_CHANGES and seen.changes * seen.row * ASKING < took
+        if not (seen.below or on_spark) and seen.affected > MANY_AFFECTED and few:
             targets = np.append(inserted.targets, deleted.targets)
             seen = replace(seen, below=len(np.unique(self._engine.descendants(targets).targets)))
         self._load = self._load.after(seen, counted=self._engine.counts_affected)
+        if not (few or seen.below):  # nobody knows; few changes say nothing about many
+            self._load = replace(self._load, below=0.0)
+
+    def _leave(self, changes: int) -> None:
+        """Leave an engine to which so many changes are far dearer than a start from scratch is to the first."""
+        first, engine, load = self._candidates[0], self._engine, replace(self._load, changes=changes)
+        if isinstance(engine, first) or not load.vertices:
+            return
+        if changes >= FEW_CHANGES:
+            load = replace(load, below=0.0)
+        now = engine.seconds(load, self._costs)
+        other = first.seconds(replace(load, affected=load.vertices, changed=load.vertices), self._costs)
+        if now is not None and other is not None and now > DEARER * other:
+            self._use(first.adopting(engine, self._backend()))
+            self._switches += 1
+            self._tell(self._engine, f"a batch of {changes} changes would take {_brief(now)}, not {_brief(other)}")
 
     def _settle(self, *, choosing: bool = False) -> None:
         """Choose a backend, and before it an engine, if told so; a move that fails leaves the state where it is."""

@@ -86,6 +86,24 @@ def test_algebraic_takes_over_while_many_rows_change_in_few_pairs():
     assert seen == ["algebraic", "refresh"]
 
 
+def test_a_large_batch_leaves_an_engine_that_is_good_at_small_ones():
+    """A chain gets and loses its last vertex until `algebraic` takes over; then many edges come at once."""
+    n = 1500
+    engine = choose.create("auto")
+    engine.init(chain(n - 1), n)
+    last = Edges.of([n - 2], [n - 1])
+    for k in range(9):
+        engine.apply(*((last, NONE) if k % 2 == 0 else (NONE, last)))
+    assert engine.current.name == "algebraic"
+    many = Edges.of(np.arange(0, n - 700), np.arange(700, n))
+    engine.apply(many, NONE)
+    assert engine.current.name == "refresh"
+    assert "a batch of 800 changes would take" in engine.stats()["because"]
+    twin = Recompute()
+    twin.init(engine.edges, n)
+    assert same(engine, twin)
+
+
 @settings(max_examples=60)
 @given(st.integers(0, 2**31), st.data())
 def test_any_switch_keeps_the_state(seed, data):
