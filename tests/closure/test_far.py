@@ -306,7 +306,7 @@ def test_damage_is_found_and_repaired(backend, engine, on_spark):
     other = Recompute()
     other.init(Edges(np.append(edges.sources, tail), np.append(edges.targets, head)), 60)
     if engine is Refresh:
-        state = wrong._state
+        state = wrong.state
         tails, _ = state.out.revise(keys_of(Edges.of([tail], [head])), np.zeros(0, np.int64))
         heads, _ = state.into.revise(keys_of(Edges.of([head], [tail])), np.zeros(0, np.int64))
         for held, (which, starts, lengths) in ((state.out.rows, tails), (state.into.rows, heads)):

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dyntc_spark.session import is_connect
@@ -39,7 +40,7 @@ def folder_of(spark: SparkSession, path: str) -> str | None:
         jvm_path = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # noqa: SLF001  (no other way)
         system = jvm_path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
         found = system.makeQualified(jvm_path).toUri()
-    except Py4JError:  # no path, or no such system: what Spark says when it reads
+    except (Py4JError, PySparkException):  # no path, or no such system: what Spark says when it reads
         return None
     return str(found.getPath()) if found.getScheme() == "file" else None
 
