@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.condensed import State
+from dyntc_spark.closure.condensed import Built
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.recompute import Condensation
@@ -135,7 +135,7 @@ def test_rows_are_not_worked_out_again(delta, tmp_path, engine, backend, monkeyp
     stored = delta.read.format("delta").load(f"{location}/blocks").where(f"version = {c.version}")
     assert {row.matrix for row in stored.select("matrix").collect()} == {"edges", "members", "rows"}
 
-    for kind, method in ((State, "of"), (FarState, "build"), (Condensation, "of")):
+    for kind, method in ((Built, "of"), (FarState, "build"), (Condensation, "of")):
 
         def built(*given, real=getattr(kind, method)):  # noqa: B008  (bound now)
             assert not any(len(each) for each in given if isinstance(each, EdgeSet)), "it was worked out again"
