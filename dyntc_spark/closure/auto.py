@@ -158,7 +158,7 @@ class Auto(Engine):
             self._settle()
         else:
             self._observe(inserted, deleted, took)
-            self._settle(choosing=True)
+            self._settle(took)
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``, for each ``q``."""
@@ -254,11 +254,11 @@ class Auto(Engine):
             self._switches += 1
             self._tell(self._engine, f"a batch of {changes} changes would take {_brief(now)}, not {_brief(other)}")
 
-    def _settle(self, *, choosing: bool = False) -> None:
-        """Choose a backend, and before it an engine, if told so; a move that fails leaves the state where it is."""
+    def _settle(self, took: float | None = None) -> None:
+        """Choose a backend, and before it an engine, if a batch ``took`` long; a move that fails changes nothing."""
         try:
-            if choosing:
-                self._choose()
+            if took is not None:
+                self._choose(took)
             moved = self._where.moved(self._engine)
         except DyntcError as error:
             _log.warning("The state stays with %s (%s): %s", self._engine.name, self._engine.backend, error)
@@ -269,12 +269,14 @@ class Auto(Engine):
             self._moves += 1
             self._tell(engine, why)
 
-    def _choose(self) -> None:
+    def _choose(self, took: float) -> None:
+        """Choose an engine by the estimates; what the last batch ``took`` counts where it is less than its estimate."""
         seconds = {kind: kind.seconds(self._load, self._costs) for kind in self._candidates}
         known = {kind: value for kind, value in seconds.items() if value is not None}
         now = known.get(type(self._engine))
         if now is None or not self._load.changes:
             return
+        now = known[type(self._engine)] = min(now, took)
         best = min(known, key=lambda kind: known[kind])
         times = self._cheaper[1] + 1 if self._cheaper[0] is best else 1
         self._cheaper = best, times

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import calibrate, choose
+from dyntc_spark.closure import auto, calibrate, choose
 from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.auto import Auto, Where
 from dyntc_spark.closure.costs import Costs, Load
@@ -36,10 +38,17 @@ def same(engine, twin):
     )
 
 
+@pytest.fixture
+def long_batches(monkeypatch):
+    """Let every batch take a second, so that estimates alone decide."""
+    monkeypatch.setattr(auto, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
+
+
 def chain(n):
     return Edges.of(np.arange(n - 1), np.arange(1, n))
 
 
+@pytest.mark.usefixtures("long_batches")
 def test_refresh_gives_way_to_recompute_and_comes_back(caplog):
     """A hub that all others lead to: a batch there affects everything, one elsewhere next to nothing."""
     n = 20_000
@@ -67,6 +76,7 @@ def test_refresh_gives_way_to_recompute_and_comes_back(caplog):
     assert engine.stats()["switches"] == 2
 
 
+@pytest.mark.usefixtures("long_batches")
 def test_algebraic_takes_over_while_many_rows_change_in_few_pairs():
     """A chain gets one more vertex at its end, and loses it: every row changes, by one pair; then its start does."""
     n = 1500
@@ -86,6 +96,7 @@ def test_algebraic_takes_over_while_many_rows_change_in_few_pairs():
     assert seen == ["algebraic", "refresh"]
 
 
+@pytest.mark.usefixtures("long_batches")
 def test_a_large_batch_leaves_an_engine_that_is_good_at_small_ones():
     """A chain gets and loses its last vertex until `algebraic` takes over; then many edges come at once."""
     n = 1500
