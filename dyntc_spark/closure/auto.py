@@ -242,11 +242,10 @@ class Auto(Engine):
 
     def _leave(self, changes: int) -> None:
         """Leave an engine to which so many changes are far dearer than a start from scratch is to the first."""
-        first, engine, load = self._candidates[0], self._engine, replace(self._load, changes=changes)
+        first, engine, load = self._candidates[0], self._engine, self._load
         if isinstance(engine, first) or not load.vertices:
             return
-        if changes >= FEW_CHANGES:
-            load = replace(load, below=0.0)
+        load = replace(load, changes=changes, below=load.below if changes < FEW_CHANGES else 0.0)
         now = engine.seconds(load, self._costs)
         other = first.seconds(replace(load, affected=load.vertices, changed=load.vertices), self._costs)
         if now is not None and other is not None and now > DEARER * other:

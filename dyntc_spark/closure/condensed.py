@@ -9,12 +9,12 @@ once; before that, an exception costs some space and leaves the state as it was.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.closure.components import UNBOUNDED, Components, closed_within
+from dyntc_spark.closure.components import UNBOUNDED, Components
 from dyntc_spark.closure.edge_set import EdgeSet, answered, distinct
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.kernels import pool, reach, refresh, refresh_answers, refresh_rows, stripe, subgraph
@@ -380,60 +380,6 @@ class State:
 
     def _clean_scratch(self) -> Scratch:
         return Scratch(np.full(self.vertices, -1, np.int32), np.zeros(len(self.graph.size), np.int32))
-
-
-class Built(NamedTuple):
-    """A digraph and its closure as a build leaves them; a batch that changes them needs a `State`."""
-
-    edges: EdgeSet
-    parts: Components
-    row_offsets: Offsets
-    heads: Ids
-
-    @classmethod
-    def of(cls, edges: EdgeSet, vertices: int, budget: int | None = None) -> Built:
-        """Condense and close a digraph; refuse when the rows outgrow a budget of so many bytes."""
-        parts = Components.of(edges, vertices)
-        return cls(edges, parts, *closed_within(parts, budget))
-
-    @property
-    def vertices(self) -> int:
-        """Number of vertices."""
-        return len(self.parts.component)
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of two different vertices of which one reaches the other."""
-        return reach.pairs(self.row_offsets, self.heads, self.parts.member_offsets) - self.vertices
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers all rows have."""
-        return len(self.heads)
-
-    @property
-    def edge_count(self) -> int:
-        """Number of edges."""
-        return len(self.edges)
-
-    @property
-    def affected(self) -> int:
-        """How many vertices a build looks at."""
-        return self.vertices
-
-    @property
-    def bytes(self) -> int:
-        """What is held in memory."""
-        return sum(array.nbytes for array in (self.edges.keys, *self.parts, self.row_offsets, self.heads))
-
-    def joined(self, pairs: Edges) -> Flags:
-        """Tell for each pair of vertices whether the first reaches the second: a binary search each."""
-        found = reach.joined(self.parts.component, self.row_offsets, self.heads, pairs.sources, pairs.targets)
-        return answered(found, pairs, self.vertices)
-
-    def state(self) -> State:
-        """Give it as batches change it."""
-        return State.kept(self.parts, self.row_offsets, self.heads)
 
 
 def _turned(keys: Offsets) -> Offsets:

@@ -38,7 +38,8 @@ from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure import stripe_frames
-from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, Built, State
+from dyntc_spark.closure.built import Built
+from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, State
 from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import EdgeSet, checked, distinct, keys_of
 from dyntc_spark.closure.engine import Certificate, Edges, Engine

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.condensed import Built
+from dyntc_spark.closure.built import Built
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.recompute import Condensation
