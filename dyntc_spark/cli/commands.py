@@ -34,7 +34,7 @@ def build(options: Namespace) -> int:
     edges = tables.read(options.edges, options.format, kinds)
     closure = DynamicClosure.from_edges(edges, engine=options.engine, src=options.src, dst=options.dst)
     if store.holds_closure(folder):
-        closure.version = store.manifest_of(folder)["version"] + 1
+        closure._renumber(store.manifest_of(folder)["version"] + 1)  # noqa: SLF001  (of this package)
     store.save(closure, folder, options.engine)
     stats = closure.stats()
     print(f"{options.store}: {stats['vertices']:,} vertices, {stats['edges']:,} edges, {stats['pairs']:,} pairs")

@@ -68,7 +68,7 @@ def load(folder: Path) -> tuple[DynamicClosure, dict[str, Any]]:
     except (OSError, pa.ArrowException) as error:
         raise StoreError("a whole version", f"{current}: {error}", "Build it again from the edges.") from error
     closure = DynamicClosure.from_edges(edges, engine=manifest["engine"], vertices=vertices)
-    closure.version = manifest["version"]
+    closure._renumber(manifest["version"])  # noqa: SLF001  (of this package)
     return closure, manifest
 
 

@@ -366,7 +366,7 @@ class Algebraic(Engine):
         source of the last batch, ``touched`` the lines that were certified after it. ``splits`` counts the batches
         that were too large to be solved at once and became several updates, ``rebuilt_batches`` those for which a
         build was likely to be faster. As many rows as are ``affected`` may have ``changed``; ``below`` are the
-        vertices that a changed edge leads to. ``pairs`` and ``bytes`` are those of the last build.
+        vertices that a changed edge leads to. ``entries`` of the matrix and ``bytes`` are those of the last build.
         """
         affected = len(self._touched.rows) if self._touched else self.vertices
         return {
@@ -375,7 +375,7 @@ class Algebraic(Engine):
             "primes": self.primes,
             "error_probability": 0.0 if self._verify else None if self._given else self._error_probability,
             **self._counts,
-            "pairs": int(self._lengths[0].sum()),
+            "entries": int(self._lengths[0].sum()),
             "bytes": self._bytes,
             "affected": affected,
             "changed": affected,

@@ -1,7 +1,8 @@
 """The edges of a digraph as a set: one sorted array of keys ``source * 2**32 + target``.
 
 A set is a value: a batch makes a new one, so that a batch that fails leaves the
-old one as it was. Sets share most of their keys, so that a small batch costs little.
+old one as it was, and any number of threads may read one. Sets share most of their
+keys, so that a small batch costs little.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class EdgeSet:
     """A set of edges.
 
     The keys are a sorted array that many sets share, and what was inserted and deleted since: two short ones.
+    The three are one tuple, which is only ever replaced as a whole, by another one with the same edges.
 
     Parameters
     ----------
@@ -82,10 +84,10 @@ class EdgeSet:
     array([2, 2, 0])
     """
 
-    __slots__ = ("_added", "_base", "_gone")
+    __slots__ = ("_parts",)
 
     def __init__(self, keys: Ids, added: Ids = _NOTHING, gone: Ids = _NOTHING) -> None:
-        self._base, self._added, self._gone = keys, added, gone
+        self._parts = keys, added, gone
 
     @classmethod
     def of(cls, edges: Edges) -> EdgeSet:
@@ -96,11 +98,12 @@ class EdgeSet:
     @property
     def keys(self) -> Ids:
         """The keys, ascending, each once: a pass over the set when it was changed since this was last asked."""
-        if len(self._added) or len(self._gone):
-            kept = without(self._base, self._gone)
-            self._base = np.insert(kept, np.searchsorted(kept, self._added), self._added)
-            self._added = self._gone = _NOTHING
-        return self._base
+        keys, added, gone = self._parts
+        if len(added) or len(gone):
+            kept = without(keys, gone)
+            keys = np.insert(kept, np.searchsorted(kept, added), added)
+            self._parts = keys, _NOTHING, _NOTHING
+        return keys
 
     @property
     def edges(self) -> Edges:
@@ -109,7 +112,7 @@ class EdgeSet:
 
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
         """Tell for each edge whether it is in the set: a binary search."""
-        return self._has(keys_of(edges))
+        return _among(self._parts, keys_of(edges))
 
     def replaced(self, inserted: Edges, deleted: Edges) -> EdgeSet:
         """Give the set without ``deleted`` and with ``inserted``, itself when it is the same.
@@ -117,22 +120,19 @@ class EdgeSet:
         Costs a search for each change, and the changes since the last pass over the set: these are
         few, for there is such a pass when they are more than a small multiple of the root of its size.
         """
+        parts = base, added, lost = self._parts
         new, gone = distinct(keys_of(inserted)), distinct(keys_of(deleted))
-        gone = without(gone[self._has(gone)], new)
-        new = new[~self._has(new)]
+        gone = without(gone[_among(parts, gone)], new)
+        new = new[~_among(parts, new)]
         if not len(new) and not len(gone):
             return self
-        held_new, held_gone = _holds(self._base, new), _holds(self._base, gone)
-        added = np.union1d(without(self._added, gone), new[~held_new])
-        lost = np.union1d(without(self._gone, new), gone[held_gone])
-        changed = EdgeSet(self._base, added, lost)
-        if len(added) + len(lost) > max(LEAST_CHANGES, 8 * math.isqrt(len(self._base))):
+        held_new, held_gone = _holds(base, new), _holds(base, gone)
+        added = np.union1d(without(added, gone), new[~held_new])
+        lost = np.union1d(without(lost, new), gone[held_gone])
+        changed = EdgeSet(base, added, lost)
+        if len(added) + len(lost) > max(LEAST_CHANGES, 8 * math.isqrt(len(base))):
             changed.keys  # noqa: B018  (makes the pass)
         return changed
-
-    def _has(self, keys: Ids) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = _holds(self._base, keys) & ~_holds(self._gone, keys) | _holds(self._added, keys)
-        return found
 
     def minus(self, other: EdgeSet) -> Edges:
         """Give the edges that ``other`` does not have."""
@@ -156,7 +156,15 @@ class EdgeSet:
         return edges_of(self.keys[self.keys.astype(np.int32) == target])  # the lower half of a key is the target
 
     def __len__(self) -> int:
-        return len(self._base) + len(self._added) - len(self._gone)
+        base, added, gone = self._parts
+        return len(base) + len(added) - len(gone)
+
+
+def _among(parts: tuple[Ids, Ids, Ids], keys: Ids) -> npt.NDArray[np.bool_]:
+    """Tell for each key whether it is in a set with these parts."""
+    base, added, gone = parts
+    found: npt.NDArray[np.bool_] = _holds(base, keys) & ~_holds(gone, keys) | _holds(added, keys)
+    return found
 
 
 def _holds(ascending: Ids, keys: Ids) -> npt.NDArray[np.bool_]:

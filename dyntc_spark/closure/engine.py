@@ -133,10 +133,12 @@ class Engine(ABC):
     def load(self) -> Load:
         """The size of the graph, and what the last batch affected, as far as is known; cheap to ask."""
         stats = self.stats()
-        edges, pairs, affected, changed, below = (
-            int(stats.get(name, 0)) for name in ("edges", "pairs", "affected", "changed", "below")
+        edges, entries, affected, changed, below = (
+            int(stats.get(name, 0)) for name in ("edges", "entries", "affected", "changed", "below")
         )
-        return Load(self.vertices, edges, pairs, affected=affected, changed=changed, below=below)
+        return Load(
+            self.vertices, edges, int(stats.get("pairs", entries)), affected=affected, changed=changed, below=below
+        )
 
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float | None:
@@ -183,6 +185,13 @@ class Engine(ABC):
         """The pairs that the last batch made reachable, and those that it made unreachable, each sorted.
 
         None from an engine that does not remember them.
+        """
+        return None
+
+    def snapshot(self) -> Engine | None:
+        """Return an engine that answers as this one does now, whatever this one does later; it takes no batches.
+
+        None from an engine that makes none, or has so little that a question to itself takes no longer.
         """
         return None
 

@@ -36,7 +36,6 @@ from dyntc_spark.closure.far import FarState
 from dyntc_spark.closure.joined import Joined
 from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels import pool, reach
-from dyntc_spark.kernels.refresh import EDGES
 
 #: More edges than these are not condensed at the driver: on Spark the closure is then worked out by joins.
 DRIVER_EDGES = 10**8
@@ -69,8 +68,9 @@ class Condensation:
 
     def state(self, edges: EdgeSet) -> State:
         """Give it as ``refresh`` keeps it, with its edges, without working it out again."""
-        parts = Components(*edges.adjacency(len(self.component)), self.component, self.member_offsets, self.members)
-        return State(parts, self.row_offsets, self.heads, self.pairs + len(self.component))
+        component, heads = self.component[:], self.heads[:]  # views, which the state copies to change them
+        parts = Components(*edges.adjacency(len(component)), component, self.member_offsets, self.members)
+        return State(parts, self.row_offsets, heads, self.pairs + len(component))
 
     @property
     def components(self) -> int:
@@ -238,6 +238,10 @@ class Recompute(Engine):
         other._spark = to  # noqa: SLF001
         return other
 
+    def snapshot(self) -> Recompute | None:
+        """Return an engine with the same rows, which nobody changes; None on Spark, where a question may."""
+        return None if self._spark else copy.copy(self)
+
     @property
     def edges(self) -> Edges:
         """The edges, sorted."""
@@ -341,14 +345,11 @@ class Recompute(Engine):
     def stats(self) -> Mapping[str, Any]:
         """Sizes of the graph, of its condensation and of the closure, and the time of the last build."""
         closed = self._closed
-        sizes: dict[str, Any] = {"edges": len(self._edges), "bytes": closed.bytes + self._edges.keys.nbytes}
-        if isinstance(closed, Joined):
-            sizes |= {"edges": closed.edge_count}
-        else:
-            sizes |= {"edges": self._edge_count, "components": closed.components, "largest_component": closed.largest}
+        sizes: dict[str, Any] = {"edges": self._edge_count, "pairs": closed.pairs, "bytes": self.bytes}
+        if not isinstance(closed, Joined):
+            sizes |= {"components": closed.components, "largest_component": closed.largest}
         return {
             "vertices": self.vertices,
-            "pairs": closed.pairs,
             **sizes,
             "builds": self._builds,
             "seconds_of_last_build": self._seconds,
@@ -369,7 +370,7 @@ class Recompute(Engine):
 
     @property
     def _edge_count(self) -> int:
-        return int(self._closed.graph.totals[EDGES]) if isinstance(self._closed, FarState) else len(self._edges)
+        return len(self._edges) if isinstance(self._closed, Condensation) else self._closed.edge_count
 
     def _made(self, edges: EdgeSet, vertices: int) -> Condensation | FarState:
         if self._spark:
@@ -379,10 +380,9 @@ class Recompute(Engine):
     def _join(self, backend: SparkBackend, edges: DataFrame | Edges, vertices: int) -> None:
         """Close edges that are too many for the driver."""
         started = time.perf_counter()
-        if isinstance(edges, Edges):
-            closed = Joined.build(backend, edges, vertices)
-        else:
-            closed = Joined(backend, edges, vertices)
+        closed = (
+            Joined.build(backend, edges, vertices) if isinstance(edges, Edges) else Joined(backend, edges, vertices)
+        )
         self._edges, self._closed = EdgeSet.of(Edges.of()), closed
         self._seconds = time.perf_counter() - started
         self._builds += 1

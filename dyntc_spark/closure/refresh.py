@@ -56,6 +56,8 @@ REBUILD_SHARE = 0.5
 WASTE, SLOW = 0.25, 1.5
 #: Batches in a row that are built from scratch without a look at what they affect, at most.
 MOST_SKIPPED = 8
+#: A state of fewer bytes is not worth a copy.
+SMALL = 2**18
 #: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
 MANY = 2 * 10**6
 
@@ -218,6 +220,14 @@ class Refresh(Engine):
         state = self.state.near() if isinstance(self.state, FarState) else self.state
         other._closed = FarState.moved(state, to) if to else state  # noqa: SLF001  (it is one of us)
         other._spark, other._former = to, None  # noqa: SLF001
+        return other
+
+    def snapshot(self) -> Refresh | None:
+        """Return an engine with a copy of what is at hand, four bytes a number; stripes on Spark are values."""
+        if self._closed.bytes < SMALL:
+            return None
+        other = copy.copy(self)
+        other._closed = copy.deepcopy(self.state)  # noqa: SLF001  (it is one of us)
         return other
 
     @property

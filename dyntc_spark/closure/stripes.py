@@ -57,6 +57,9 @@ class Stripes:
         self.firsts = np.array(sorted(first for layer in layers for first in layer.firsts), np.int64)
         self.numbers = int(lengths.sum(dtype=np.int64))  #: in all rows
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stripes:
+        return self  # a value
+
     @property
     def bytes(self) -> int:
         """Bytes of all payloads."""

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.graph.arrow import NO_TARGET, ArrowAnswers, Table, Unknown, Vertex
+from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.history import Difference, Graph
+from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.relations import Relations
-from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.views import statement
 from dyntc_spark.session import session_for
 
-_Answer = TypeVar("_Answer")
-
 
 class Answers:
-    """A closure at a version of its graph, with the version before, and a session for answers."""
+    """A closure at a version of its graph, behind the one door to it, and a session for answers."""
 
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
-        self._engine = engine
+        self._door = Door(engine, self._rebuilt)
         self._spark = spark
-        self._graph = self._before = Graph()
-        self._difference: Difference | None = None  # worked out when first asked for
-        self.version = 0
-        self._losses = 0  # of blocks on Spark, after which the closure was built again
+
+    @property
+    def version(self) -> int:
+        """The number of the last batch."""
+        return self._door.now.number
 
     @property
     def arrow(self) -> ArrowAnswers:
@@ -43,7 +40,7 @@ class Answers:
         >>> c.arrow.query([("a", "c"), ("c", "a")])["reachable"].to_pylist()
         [True, False]
         """
-        return ArrowAnswers(self._graph, self._ask, self._changed, self.version)
+        return ArrowAnswers(self._door)
 
     def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
         """Tell whether a path leads from ``src`` to ``dst``; with the state in this process it needs no Spark.
@@ -71,10 +68,8 @@ class Answers:
 
     def pairs(self, *, reflexive: bool = False) -> DataFrame:
         """The whole closure: ``src`` reaches ``dst``."""
-        spark = session_for(self._spark)
-        tables = Relations(spark).tables(self._graph, self._chosen)
-        found = spark.sql(statement("closure"), None, **tables).select("src", "dst")
-        return found.unionAll(tables["vertices"].selectExpr("vertex", "vertex")) if reflexive else found
+        found, vertices = self._whole()
+        return found.unionAll(vertices.selectExpr("vertex", "vertex")) if reflexive else found
 
     def edges(self) -> DataFrame:
         """The edges: ``src``, ``dst``."""
@@ -110,43 +105,33 @@ class Answers:
         Columns ``matrix``, ``bi``, ``bj`` (the block's place), ``codec``, ``nnz`` (entries that are not zero),
         ``bytes`` and ``payload``.
         """
-        return self._engine.blocks(session_for(self._spark))
+        spark = session_for(self._spark)
+        return self._door.ask_apart(lambda _, closure: closure.blocks(spark))
 
     def _frame(self, table: pa.Table) -> DataFrame:
         return frame(session_for(self._spark), table)
 
-    def _changed(self) -> Difference:
-        if self._difference is None:
-            self._difference = self._ask(lambda engine: Difference.between(self._before, self._graph, engine))
-        return self._difference
+    def _whole(self) -> tuple[DataFrame, DataFrame]:
+        """Give the closure, ``src`` and ``dst``, and the vertices of the same version, ``vertex``."""
+        spark = session_for(self._spark)
+        tables = self._door.ask_apart(lambda version, closure: Relations(spark).tables(version.graph, closure))
+        pairs = spark.sql(statement("closure"), None, **tables).select("src", "dst")
+        return pairs, tables["vertices"].select("vertex")
+
+    def _rebuilt(self) -> None:
+        """Know that the state is another one now, with the same answers."""
+
+    # --- for whoever changes something, within `Door.changing` ------------------------------
 
     @property
-    def _chosen(self) -> Engine:
-        """The engine that is at work, where it was left to be chosen."""
-        return self._engine.current if isinstance(self._engine, Auto) else self._engine
+    def _engine(self) -> Engine:
+        return self._door.engine
 
-    def _count_pairs(self) -> int:
-        every = self._graph.vertices.used
-        return len(self._ask(lambda engine: engine.descendants(every))) - len(every)
+    @property
+    def _graph(self) -> Graph:
+        return self._door.now.graph
 
-    # --- losses ------------------------------------------------------------------------------
-
-    def _ask(self, question: Callable[[Engine], _Answer]) -> _Answer:
-        """Ask the engine at work; what Spark has lost of its state is built again."""
-        known = self._losses
-        answer = self._surviving(lambda: question(self._chosen))
-        if self._losses > known:
-            self._mended()
-        return answer
-
-    def _surviving(self, act: Callable[[], _Answer]) -> _Answer:
-        """Do something with the engine, again where Spark has lost its state."""
-        return surviving(act, self._mend)
-
-    def _mend(self) -> None:
-        """Build the closure again from the edges of the graph."""
-        self._losses += 1
-        self._engine.init(self._graph.edges.edges, max(self._graph.vertices.extent, self._engine.vertices))
-
-    def _mended(self) -> None:
-        """Know that the state is another one now, with the same answers."""
+    def _renumber(self, version: int) -> None:
+        """Let the version that there is have another number."""
+        with self._door.changing() as now:
+            self._door.publish(replace(now, number=version))

@@ -7,10 +7,8 @@ this process, then written and published; when that fails, the closure is brough
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -21,18 +19,17 @@ from dyntc_spark.closure.engine import Engine
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.closure.restored import restore
-from dyntc_spark.errors import ConflictError, DyntcError, OptionError, StorageError
-from dyntc_spark.graph.history import Difference, Graph, Tally
+from dyntc_spark.errors import ConflictError, DyntcError, OptionError
+from dyntc_spark.graph.history import Difference, Tally, Version
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.showing import Shown
 from dyntc_spark.graph.store.checkpoint import far_rows
 from dyntc_spark.graph.store.commits import SHOWN, Commits
 from dyntc_spark.graph.store.following import create_views
-from dyntc_spark.graph.store.place import Place, brief
+from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import Loaded, Standing, Store
 from dyntc_spark.graph.surviving import surviving
-from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.progress import progress
 from dyntc_spark.session import session_for
 
@@ -42,7 +39,6 @@ if TYPE_CHECKING:
 _LONGEST_ID = 500
 
 _log = logging.getLogger(__name__)
-_Answer = TypeVar("_Answer")
 
 
 class Attached(Shown):
@@ -53,10 +49,7 @@ class Attached(Shown):
         self._store: Store | None = None
         self._is_past = False  # whether it was opened at a version that may not be the last
         self._asked = ("auto", "auto")
-        self._counted: tuple[Tally, Tally] = (self._tally, self._last)  # before the batch that is under way
         self._started = 0.0
-        self._owed = False  # whether the engine still has a batch that was undone
-        self._lock = threading.RLock()
 
     @classmethod
     def open(cls, location: str, version: int | None = None, spark: SparkSession | None = None) -> Self:
@@ -75,6 +68,7 @@ class Attached(Shown):
         commits = Store.required(place)
         closure, loaded = cls._made(place, commits, commits.upto(version), repairing=False)
         surviving(lambda: closure._bring(loaded), lambda: None)  # noqa: SLF001  (one of this class)
+        closure._door.publish(closure._door.now)  # noqa: SLF001
         closure._is_past = version is not None and version < commits.head.version  # noqa: SLF001
         return closure
 
@@ -88,6 +82,7 @@ class Attached(Shown):
         commits = Store.required(place)
         closure, loaded = cls._made(place, commits, commits, repairing=True)
         closure._engine.init(loaded.graph.edges.edges, loaded.graph.vertices.extent)  # noqa: SLF001
+        closure._door.publish(closure._door.now)  # noqa: SLF001
         closure._begin()  # noqa: SLF001
         closure._publish("checkpoint")  # noqa: SLF001
         return closure
@@ -102,22 +97,23 @@ class Attached(Shown):
         ``op``, ``src``, ``dst``, with Delta's change data feed. It stays so for this location.
         """
         place = Place(session_for(self._spark), location)
-        if self._store is not None and self._store.place.location == place.location:
-            self._begin()
-            self._publish("checkpoint")
-            self._record(wanted=record_changes)
-            return
-        if Store.commits(place) is not None:
-            raise place.refused("a closure, which this one is not attached to")
-        place.require_free()
-        before = self._store, self._is_past
-        self._store, self._is_past = Store(place), False
-        try:
-            self._begin()
-            self._publish("save", counts=self._tally, recording=record_changes)
-        except BaseException:
-            self._store, self._is_past = before
-            raise
+        with self._door.changing() as now:
+            if self._store is not None and self._store.place.location == place.location:
+                self._begin()
+                self._publish("checkpoint")
+                self._record(wanted=record_changes)
+                return
+            if Store.commits(place) is not None:
+                raise place.refused("a closure, which this one is not attached to")
+            place.require_free()
+            before = self._store, self._is_past
+            self._store, self._is_past = Store(place), False
+            try:
+                self._begin()
+                self._publish("save", counts=now.tally, recording=record_changes)
+            except BaseException:
+                self._store, self._is_past = before
+                raise
 
     @classmethod
     def create_location_views(
@@ -145,15 +141,16 @@ class Attached(Shown):
 
         A reader follows a writer by this, and a writer goes on by it after a ``ConflictError``.
         """
-        store = self._attached()
-        commits = Store.required(store.place)
-        past, self._is_past = self._is_past, False
-        try:
-            self._follow(store, commits)
-        except BaseException:
-            self._is_past = past
-            raise
-        return self.version
+        with self._door.changing():
+            store = self._attached()
+            commits = Store.required(store.place)
+            past, self._is_past = self._is_past, False
+            try:
+                self._follow(store, commits)
+            except BaseException:
+                self._is_past = past
+                raise
+            return self.version
 
     def vacuum(self, keep: int, *, files: bool = True) -> None:
         """Let older versions go, but for the last ``keep``; ``history`` still tells about them.
@@ -163,17 +160,18 @@ class Attached(Shown):
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise OptionError("at least 1 version to keep", f"{keep!r}", "The last one has to stay.")
-        store = self._attached()
-        self._begin()
-        oldest = max(store.oldest, self.version - keep + 1)
-        self._publish("vacuum", oldest=oldest)
-        store.clear(Store.required(store.place), files=files)
+        with self._door.changing():
+            store = self._attached()
+            self._begin()
+            oldest = max(store.oldest, self.version - keep + 1)
+            self._publish("vacuum", oldest=oldest)
+            store.clear(Store.required(store.place), files=files)
 
     # --- batches -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
         """Begin a batch: refuse it where it could not be published."""
-        self._counted, self._started = (self._tally, self._last), time.perf_counter()
+        self._started = time.perf_counter()
         if self._store is None:
             return
         if self._is_past:
@@ -188,7 +186,7 @@ class Attached(Shown):
                 "one whose last commit may have been or not",
                 "Call refresh() first.",
             )
-        self._restore()
+        self._door.restore()
         if self._store.lacks(self.version):
             self._store.record(self.version, self._difference_before())
         self._store.flush()
@@ -208,28 +206,11 @@ class Attached(Shown):
             raise OptionError(expected, f"{batch_id!r:.80}", "Leave it out where batches are not repeated.")
         return self._store.has(str(batch_id))
 
-    def _committed(
-        self,
-        before: Graph,
-        touched: Touched | None,
-        batch: Batch | None = None,
-        undo: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Publish the batch that is done, or undo it; then number it and let the views see it."""
+    def _committed(self, version: Version, touched: Touched | None, batch: Batch | None = None) -> None:
+        """Publish the batch that is done; then make its version the current one and let the views see it."""
         if self._store is not None and batch is not None:
-            try:
-                self._store.publish(batch.kind, self._standing(self._last, self.version + 1), batch)
-            except BaseException:
-                undo()
-                self._graph = before
-                self._tally, self._last = self._counted
-                self._owed = True
-                try:
-                    self._restore()
-                except StorageError as error:  # the cause is what the user has to know; this comes again
-                    _log.warning("%s", error)
-                raise
-        super()._committed(before, touched)
+            self._store.publish(batch.kind, self._standing(version, version.last), batch)
+        super()._committed(version, touched)
         if self._store is not None and batch is not None:
             self._after(self._store)
 
@@ -237,7 +218,7 @@ class Attached(Shown):
         """Write what follows a batch that is published; what fails is made good by a later one."""
         try:
             if store.recording:
-                store.record(self.version, self._changed())
+                store.record(self.version, self._door.difference()[1])
                 store.flush()
             if store.is_due:
                 self._publish("checkpoint")
@@ -255,34 +236,15 @@ class Attached(Shown):
         """Work out again what the last version changed, which an earlier writer has published but not recorded."""
         store = self._attached()
         before = store.load(Store.required(store.place).upto(self.version - 1)).graph
-        return self._ask(lambda engine: Difference.between(before, self._graph, engine))
-
-    def _surviving(self, act: Callable[[], _Answer]) -> _Answer:
-        with self._lock:  # a stream may be changing it
-            self._restore()
-            return super()._surviving(act)
-
-    def _restore(self) -> None:
-        """Bring the engine back to the graph, where an undone batch has left it elsewhere; nothing is asked before."""
-        if not self._owed:
-            return
-        try:
-            self._engine.init(self._graph.edges.edges, self._graph.vertices.extent)
-        except Exception as error:
-            raise StorageError(
-                f"to bring the closure back to version {self.version}, after a batch that was not published",
-                f"{type(error).__name__}: {brief(error)}",
-                "Nothing is answered or changed before that succeeds: try again, or open the location anew.",
-            ) from error
-        self._owed = False
+        return self._door.ask(lambda version, closure: Difference.between(before, version.graph, closure))
 
     def _publish(self, kind: str, counts: Tally | None = None, **facts: int) -> None:
         """Publish something about the version that there is."""
         with progress("saving", 1):
-            self._attached().publish(kind, self._standing(counts or Tally(), self.version), None, **facts)
+            self._attached().publish(kind, self._standing(self._door.now, counts or Tally()), None, **facts)
 
-    def _standing(self, counts: Tally, version: int) -> Standing:
-        return Standing(version, self._graph, self._engine, self._asked, counts, self._started)
+    def _standing(self, version: Version, counts: Tally) -> Standing:
+        return Standing(version.number, version.graph, self._engine, self._asked, counts, self._started)
 
     # --- versions ----------------------------------------------------------------------------
 
@@ -296,8 +258,7 @@ class Attached(Shown):
             wanted, repairing=repairing, near=lambda size: near and _spark_for(closure._engine, size) is None
         )
         closure._asked, closure._store = asked, store
-        closure._graph = closure._before = loaded.graph
-        closure._tally, closure.version = loaded.counts, loaded.commit.version
+        closure._door.publish(Version(loaded.graph, loaded.graph, loaded.commit.version, loaded.counts))
         return closure, loaded
 
     def _bring(self, loaded: Loaded) -> None:
@@ -316,24 +277,25 @@ class Attached(Shown):
 
     def _follow(self, store: Store, commits: Commits) -> None:
         """Bring graph and engine to the last version; nothing is replaced before the engine has it."""
-        self._restore()
-        if commits.head.number == store.number and commits.head.version == self.version:
+        now = self._door.now
+        self._door.restore()
+        if commits.head.number == store.number and commits.head.version == now.number:
             store.uncertain = False
             return
-        old = self._graph
-        table = VertexTable.of(old.vertices.names(), old.vertices.used, old.vertices.extent)
-        graph, anew = store.follow(Graph(table, old.edges), commits, self.version)
-        if anew:
-            self._engine.init(graph.edges.edges, graph.vertices.extent)
-        else:
+        graph, anew = store.follow(now.graph, commits, now.number)
+
+        def bring() -> None:
+            if anew:
+                self._engine.init(graph.edges.edges, graph.vertices.extent)
+                return
             self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
-            inserted, deleted = graph.edges.minus(old.edges), old.edges.minus(graph.edges)
+            inserted, deleted = graph.edges.minus(now.graph.edges), now.graph.edges.minus(graph.edges)
             if len(inserted) or len(deleted):
-                self._surviving(lambda: self._engine.apply(inserted, deleted))
-        self._graph = self._before = graph
-        self._difference = None
-        self._tally, self._last = commits.counts(), Tally()
-        self.version, self._store = commits.head.version, Store(store.place, commits)
+                self._engine.apply(inserted, deleted)
+
+        self._door.advance(bring)
+        self._store = Store(store.place, commits)
+        self._door.publish(Version(graph, graph, commits.head.version, commits.counts()))
         self._show(None)
 
     def _attached(self) -> Store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,18 +16,17 @@ from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import choose
+from dyntc_spark.closure.engine import Edges
 from dyntc_spark.errors import CycleError, InputError, RedundantChangeError, VertexTypeError
 from dyntc_spark.graph import interop
 from dyntc_spark.graph.arrow import Table, Vertex
 from dyntc_spark.graph.batch import net_effect, only_used, renumbered
-from dyntc_spark.graph.guard import guarded
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.streamed import Streamed
-from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.progress import progress
 from dyntc_spark.session import session_for
 
@@ -48,12 +47,12 @@ class Verification:
         return self.repaired or not self.missing
 
 
-@guarded
 class DynamicClosure(Streamed):
     """The closure of a directed graph, kept up to date while edges come and go.
 
     Every change is one atomic batch: when it is refused, the closure answers as
-    before. Batches are numbered; ``version`` is the number of the last.
+    before. Batches are numbered; ``version`` is the number of the last. Any number of threads may
+    ask and change a closure: every answer is that of one whole version.
 
     Wherever a table is taken (a Spark DataFrame, pandas, Arrow), the keywords ``src``,
     ``dst`` and ``op`` name its columns, where these are called otherwise; a list of tuples is read by position.
@@ -115,8 +114,10 @@ class DynamicClosure(Streamed):
             spark = edges.sparkSession
         closure = cls(choose.create(engine, backend, spark), spark)
         closure._asked = engine, backend
-        closure._start(read_ends(edges, (src, dst)), read_vertices(vertices, "vertex"))
-        closure._before = closure._graph
+        with closure._door.changing() as now:
+            begun, repeated = closure._begun(read_ends(edges, (src, dst)), read_vertices(vertices, "vertex"))
+            last, tally = Tally(inserted=len(begun.edges)), Tally(insertions_ignored=repeated)
+            closure._door.publish(replace(now, graph=begun, before=begun, last=last, tally=tally))
         return closure
 
     @classmethod
@@ -219,8 +220,7 @@ class DynamicClosure(Streamed):
         (False, True)
         """
         if not self._is_known(batch_id):
-            known_as = None if batch_id is None else str(batch_id)
-            self._change(*read_changes(changes, (op, src, dst), timestamp), strict=strict, batch_id=known_as)
+            self._change(*read_changes(changes, (op, src, dst), timestamp), strict=strict, batch_id=batch_id)
 
     def drop(self, vertices: Iterable[Vertex] | Table) -> None:
         """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``.
@@ -233,42 +233,44 @@ class DynamicClosure(Streamed):
         >>> c.reaches("a", "c", unknown="false")
         False
         """
-        self._begin()
-        names, table = read_vertices(vertices, "vertex"), self._graph.vertices
-        numbers = table.known_numbers(names)
-        edges = self._graph.edges.edges
-        held = np.isin(numbers, edges.sources) | np.isin(numbers, edges.targets)
-        if held.any():
-            vertex = names[int(np.argmax(held))].as_py()
-            raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
-        gone = np.unique(numbers)
-        batch = Batch(DROP, vertices=table.names(gone))
-        table.drop(gone)
-        self._last = Tally()
-        self._committed(self._graph, Touched(gone, gone), batch, lambda: table.add(batch.vertices, gone))
+        names = read_vertices(vertices, "vertex")
+        with self._door.changing() as now:
+            self._begin()
+            numbers, edges = now.graph.vertices.known_numbers(names), now.graph.edges.edges
+            held = np.isin(numbers, edges.sources) | np.isin(numbers, edges.targets)
+            if held.any():
+                vertex = names[int(np.argmax(held))].as_py()
+                raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
+            gone = np.unique(numbers)
+            batch = Batch(DROP, vertices=now.graph.vertices.names(gone))
+            self._committed(now.next(now.graph.without(gone), Tally()), Touched(gone, gone), batch)
 
     def reset(
         self, edges: Table, *, vertices: Iterable[Vertex] | Table = (), src: str = "src", dst: str = "dst"
     ) -> None:
         """Start again with other edges, as one batch; vertices without an edge go, but for those that are given."""
-        self._begin()
-        before = self._graph
-        self._start(read_ends(edges, (src, dst)), read_vertices(vertices, "vertex"))
-        batch = Batch(RESET, self._graph.edges.edges, vertices=self._graph.vertices.names())
-        self._committed(before, None, batch)
+        ends, further = read_ends(edges, (src, dst)), read_vertices(vertices, "vertex")
+        with self._door.changing() as now:
+            self._begin()
+            graph, repeated = self._begun(ends, further)
+            version = now.next(graph, Tally(inserted=len(graph.edges)))
+            version = replace(version, tally=now.tally.plus(insertions_ignored=repeated))
+            self._committed(version, None, Batch(RESET, graph.edges.edges, vertices=graph.vertices.names()))
 
     def on_spark(self, spark: SparkSession | None = None) -> None:
         """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
         spark = session_for(spark or self._spark)
-        self._engine = self._surviving(lambda: self._engine.moved(SparkBackend(spark)))
-        self._spark, self._asked = spark, (self._asked[0], "spark")
-        self._show(None)
+        with self._door.changing():
+            self._door.move(lambda engine: engine.moved(SparkBackend(spark)))
+            self._spark, self._asked = spark, (self._asked[0], "spark")
+            self._show(None)
 
     def in_process(self) -> None:
         """Move the state into this process; answers are the same."""
-        self._engine = self._surviving(lambda: self._engine.moved(LocalBackend()))
-        self._asked = self._asked[0], "local"
-        self._show(None)
+        with self._door.changing():
+            self._door.move(lambda engine: engine.moved(LocalBackend()))
+            self._asked = self._asked[0], "local"
+            self._show(None)
 
     def verify(self) -> Verification:
         """Check the whole closure, and build it again where an answer is wrong.
@@ -276,18 +278,18 @@ class DynamicClosure(Streamed):
         No engine answers "yes" without a reason. A "no" is checked by the edges: what a successor of a vertex
         reaches, the vertex reaches too.
         """
-        with progress("verifying", 1):
-            found = self._ask(lambda _: self._engine.verify())
-        ends = self._graph.named(found.missing)
-        if found.repaired:
-            self._show(None)
+        with self._door.changing() as now, progress("verifying", 1):
+            found = self._door.ask(lambda _, closure: closure.verify())
+            if found.repaired:
+                self._show(None)
+        ends = now.graph.named(found.missing)
         missing = list(zip(ends.src.to_pylist(), ends.dst.to_pylist(), strict=True))
         return Verification(found.rows, missing, found.repaired)
 
     # --- helpers -----------------------------------------------------------------------------
 
-    def _start(self, ends: Ends, further: pa.Array) -> None:
-        """Take other edges; nothing is replaced before the engine has them."""
+    def _begun(self, ends: Ends, further: pa.Array) -> tuple[Graph, int]:
+        """Let the engine close other edges; give their graph, and how many of them were there more than once."""
         self._graph.vertices.require_kind(ends.src)
         graph = Graph()
         with progress("building", 2) as shown:
@@ -297,39 +299,45 @@ class DynamicClosure(Streamed):
             shown.at(f"closing, engine {self._engine.name}")
             new = np.arange(len(names))
             with _naming_cycles(graph.vertices.names, names, new):
-                surviving(lambda: self._engine.init(numbers, len(names)), lambda: None)
-        self._graph = graph.begun(numbers, names)
-        self._last = Tally(inserted=len(self._graph.edges))
-        self._tally = self._tally.plus(insertions_ignored=len(ends) - len(self._graph.edges))
+                self._door.advance(lambda: self._engine.init(numbers, len(names)), mend=lambda: None)
+        graph = graph.begun(numbers, names)
+        return graph, len(ends) - len(graph.edges)
 
     def _change(
-        self, ends: Ends, inserting: npt.NDArray[np.bool_], *, strict: bool, batch_id: str | None = None
+        self, ends: Ends, inserting: npt.NDArray[np.bool_], *, strict: bool, batch_id: str | int | None = None
     ) -> None:
         """Bring a batch to its net effect, to the engine and into the graph."""
-        self._begin()
-        before, table = self._graph, self._graph.vertices
-        numbers, names = table.numbered(ends)
-        net = net_effect(numbers, inserting, before.edges)
-        if strict and net.redundant.any():
-            _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
-        inserted, used = only_used(net.inserted, table.extent)
-        added, new = names.take(pa.array(used)), table.allotted(len(used))
-        inserted = renumbered(inserted, table.extent, new)
+        with self._door.changing() as now:
+            if self._is_known(batch_id):  # another thread may have sent it meanwhile
+                return
+            self._begin()
+            table = now.graph.vertices
+            numbers, names = table.numbered(ends)
+            net = net_effect(numbers, inserting, now.graph.edges)
+            if strict and net.redundant.any():
+                _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
+            inserted, used = only_used(net.inserted, table.extent)
+            added, new = names.take(pa.array(used)), table.allotted(len(used))
+            inserted = renumbered(inserted, table.extent, new)
+            if len(inserted) or len(net.deleted):
+                with _naming_cycles(table.names, added, new):
+                    self._door.advance(lambda: self._told(inserted, net.deleted, int(new.max(initial=-1)) + 1))
+            last = Tally(
+                inserted=len(inserted),
+                deleted=len(net.deleted),
+                insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
+                deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
+            )
+            version = now.next(now.graph.after(inserted, net.deleted, added, new), last)
+            touched = Touched(np.unique(np.concatenate([inserted.sources, net.deleted.sources, new])), new)
+            known_as = None if batch_id is None else str(batch_id)
+            self._committed(version, touched, Batch(BATCH, inserted, net.deleted, None, known_as))
+
+    def _told(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
+        """Tell the engine about a batch, for which it has to have so many vertices at least."""
         # When an earlier batch failed after this, the engine has vertices to spare.
-        self._engine.grow(max(self._engine.vertices, int(new.max(initial=-1)) + 1))
-        if len(inserted) or len(net.deleted):
-            with _naming_cycles(table.names, added, new):
-                self._surviving(lambda: self._engine.apply(inserted, net.deleted))
-        self._graph = before.after(inserted, net.deleted, added, new)
-        self._last = Tally(
-            inserted=len(inserted),
-            deleted=len(net.deleted),
-            insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
-            deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
-        )
-        self._tally = self._tally.plus(**self._last.as_dict())
-        touched = Touched(np.unique(np.concatenate([inserted.sources, net.deleted.sources, new])), new)
-        self._committed(before, touched, Batch(BATCH, inserted, net.deleted, None, batch_id), lambda: table.drop(new))
+        self._engine.grow(max(self._engine.vertices, vertices))
+        self._engine.apply(inserted, deleted)
 
 
 @contextmanager

@@ -18,24 +18,25 @@ from dyntc_spark.graph.vertices import VertexTable
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A version of the graph: its edges, and the table that numbers their ends.
-
-    Versions that grew out of each other share the table: a vertex that one of them has an edge at keeps its number.
-    """
+    """A version of the graph: its edges, and the table that numbers their ends. A value, which nobody changes."""
 
     vertices: VertexTable = field(default_factory=VertexTable)
     edges: EdgeSet = field(default_factory=lambda: EdgeSet.of(Edges.of()))
+    #: The same in graphs that grew out of each other, where a vertex keeps its number as long as it is there.
+    origin: object = field(default_factory=object)
 
     def begun(self, edges: Edges, names: pa.Array) -> Graph:
         """Give the first version with edges, in any order and with repetitions; its vertices are ``names``."""
-        self.vertices.add(names, np.arange(len(names)))
-        return Graph(self.vertices, EdgeSet.of(edges))
+        return Graph(self.vertices.added(names, np.arange(len(names))), EdgeSet.of(edges), self.origin)
 
     def after(self, inserted: Edges, deleted: Edges, names: pa.Array, numbers: Ids) -> Graph:
         """Give the next version, whose table has these new vertices."""
         edges = self.edges.replaced(inserted, deleted)
-        self.vertices.add(names, numbers)
-        return Graph(self.vertices, edges)
+        return Graph(self.vertices.added(names, numbers), edges, self.origin)
+
+    def without(self, numbers: Ids) -> Graph:
+        """Return the next version, whose table lacks these vertices; they have no edges."""
+        return Graph(self.vertices.dropped(numbers), self.edges, self.origin)
 
     def named(self, edges: Edges) -> Ends:
         """Give edges or pairs with the names of their ends."""
@@ -61,6 +62,35 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a closure, but for the closure itself: a value, from which any number of threads may answer."""
+
+    graph: Graph = field(default_factory=Graph)
+    before: Graph = field(default_factory=Graph)  #: what its batch has changed
+    number: int = 0
+    tally: Tally = field(default_factory=Tally)  #: of all batches
+    last: Tally = field(default_factory=Tally)  #: of the last one
+    engine: str = ""  #: the name of the engine at work
+    backend: str = ""  #: where its state is
+
+    def next(self, graph: Graph, last: Tally) -> Version:
+        """Return the version that follows, with the counts of the batch that leads to it."""
+        return replace(
+            self,
+            graph=graph,
+            before=self.graph,
+            number=self.number + 1,
+            tally=self.tally.plus(**last.as_dict()),
+            last=last,
+        )
+
+    def __str__(self) -> str:
+        sizes = f"{len(self.graph.vertices)} vertices, {len(self.graph.edges)} edges"
+        place = "in process" if self.backend == "local" else "on Spark"
+        return f"{sizes}; engine {self.engine!r} {place}, version {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """The pairs that became reachable from one version to the next, and those that became unreachable."""
 
@@ -75,11 +105,22 @@ class Difference:
         Where the two are versions of one graph that differ, its last batch led from one to the other: if it
         remembers what that changed, nothing is worked out again.
         """
-        if before.vertices is not after.vertices:
+        known = cls.remembered(before, after, closure)
+        if known is not None:
+            return known
+        if before.origin is not after.origin:
             before, after, closure = _renumbered(before, after)
+        return cls(after, *changed_pairs(before.edges, after.edges, closure))
+
+    @classmethod
+    def remembered(cls, before: Graph, after: Graph, closure: Engine) -> Difference | None:
+        """Compare two versions as far as that takes no work; None where it does."""
+        if before.origin is not after.origin:
+            return None
         if before.edges is after.edges:
             return cls(after, Edges.of(), Edges.of())
-        return cls(after, *(closure.changes() or changed_pairs(before.edges, after.edges, closure)))
+        found = closure.changes()
+        return None if found is None else cls(after, *found)
 
     @property
     def rows(self) -> Ids:
@@ -97,11 +138,9 @@ class Difference:
 
 def _renumbered(before: Graph, after: Graph) -> tuple[Graph, Graph, Engine]:
     """Give two versions with tables of their own in the numbers of one, and the closure of the second."""
-    table = VertexTable()
-    table.add(after.vertices.names(), after.vertices.used)
+    table = VertexTable.of(after.vertices.names(), after.vertices.used, after.vertices.extent)
     edges, names = table.numbered(before.named(before.edges.edges))
-    numbers = np.arange(table.extent, table.extent + len(names))
-    table.add(names, numbers)
+    table = table.added(names, np.arange(table.extent, table.extent + len(names)))
     closure = Recompute()
     closure.init(after.edges.edges, table.extent)
     return Graph(table, EdgeSet.of(edges)), Graph(table, after.edges), closure

@@ -13,9 +13,10 @@ from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph import display, interop, plots
 from dyntc_spark.graph.answers import Answers
+from dyntc_spark.graph.arrow import edges_table, vertices_table
 from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.history import Graph, Tally
+from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Relations, Touched
 from dyntc_spark.graph.views import Views
@@ -35,23 +36,26 @@ class Shown(Answers):
 
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
         super().__init__(engine, spark)
-        self._tally = self._last = Tally()
         self._views: list[tuple[Views, Relations]] = []
         self._attributes = interop.Attributes()
 
     def stats(self) -> dict[str, Any]:
         """Sizes, the number of batches and what became of them, and under ``details`` what the engine says."""
-        details = self._ask(lambda _: {**self._engine.stats(), "losses": self._losses})
-        return {
-            "version": self.version,
-            "vertices": len(self._graph.vertices),
-            "edges": len(self._graph.edges),
-            "pairs": details["pairs"] if "pairs" in details else self._count_pairs(),
-            **self._tally.as_dict(),
-            "engine": self._chosen.name,
-            "backend": self._chosen.backend,
-            "details": details,
-        }
+
+        def told(version: Version, closure: Engine) -> dict[str, Any]:
+            details = {**self._door.engine.stats(), "losses": self._door.losses}
+            return {
+                "version": version.number,
+                "vertices": len(version.graph.vertices),
+                "edges": len(version.graph.edges),
+                "pairs": details["pairs"] if "pairs" in details else _count_pairs(version.graph, closure),
+                **version.tally.as_dict(),
+                "engine": version.engine,
+                "backend": version.backend,
+                "details": details,
+            }
+
+        return self._door.ask(told)
 
     def create_views(self, prefix: str) -> None:
         """Create the temporary views ``<prefix>_edges``, ``_vertices``, ``_closure``, ``_changes`` and ``_stats``.
@@ -62,9 +66,9 @@ class Shown(Answers):
         """
         views = Views(session_for(self._spark), prefix)
         relations = Relations(views.spark)
-        with progress("creating views", 1):
+        with self._door.changing(), progress("creating views", 1):
             views.register(self._relations(relations, None), self._vertex_type)
-        self._views.append((views, relations))
+            self._views.append((views, relations))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the closure with matplotlib, and give the axes.
@@ -72,15 +76,20 @@ class Shown(Answers):
         A small graph is drawn in layers, a node for each set of vertices that reach each other; of a larger one the
         matrix is shown: how many pairs of vertices, in a topological order, are in each part of it.
         """
-        return self._ask(lambda engine: plots.draw(self._graph, engine, ax))
+        return self._door.ask_apart(lambda version, closure: plots.draw(version.graph, closure, ax))
 
     def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
         """Give the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
 
         Edges that were inserted have null attributes. With ``closure`` the edges are the pairs, without attributes.
         """
-        edges = self.pairs() if closure else self._attributes.of_edges(self.edges())
-        return interop.graphframe(self._attributes.of_vertices(self.vertices()), edges)
+        if closure:
+            edges, vertices = self._whole()
+        else:
+            graph = self._door.now.graph
+            edges = self._attributes.of_edges(self._frame(edges_table(graph)))
+            vertices = self._frame(vertices_table(graph))
+        return interop.graphframe(self._attributes.of_vertices(vertices), edges)
 
     def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
         """Give the graph, or with ``closure`` its closure, as a directed graph of NetworkX.
@@ -91,30 +100,35 @@ class Shown(Answers):
         >>> DynamicClosure.from_edges([(1, 2), (2, 3)]).to_networkx(closure=True).edges
         OutEdgeView([(1, 2), (1, 3), (2, 3)])
         """
-        found = self._graph.edges.edges
+        graph = self._door.now.graph
+        found = graph.edges.edges
         if closure:
-            found = self._ask(lambda engine: engine.descendants(self._graph.vertices.used))
-            apart = found.sources != found.targets
-            found = Edges(found.sources[apart], found.targets[apart])
-        return interop.to_networkx(self._graph.vertices.names(), self._graph.named(found))
+            graph, every = self._door.ask_apart(
+                lambda version, closure: (version.graph, closure.descendants(version.graph.vertices.used))
+            )
+            apart = every.sources != every.targets
+            found = Edges(every.sources[apart], every.targets[apart])
+        return interop.to_networkx(graph.vertices.names(), graph.named(found))
 
     def __repr__(self) -> str:
-        sizes = f"{len(self._graph.vertices)} vertices, {len(self._graph.edges)} edges"
-        place = "in process" if self._chosen.backend == "local" else "on Spark"
-        return f"DynamicClosure({sizes}; engine {self._chosen.name!r} {place}, version {self.version})"
+        return f"DynamicClosure({self._door.now})"
 
     def _repr_html_(self) -> str:
-        return display.html(repr(self), self._last, self._graph, self._chosen)
+        return self._door.ask_apart(
+            lambda version, closure: display.html(f"DynamicClosure({version})", version.last, version.graph, closure)
+        )
 
     # --- helpers -----------------------------------------------------------------------------
 
-    def _mended(self) -> None:
+    def _rebuilt(self) -> None:
         self._show(None)
 
-    def _committed(self, before: Graph, touched: Touched | None) -> None:
-        """Number the batch that is done, and let the views see it; None: everything may be another."""
-        self.version += 1
-        self._before, self._difference = before, None
+    def _committed(self, version: Version, touched: Touched | None) -> None:
+        """Make the version that a batch leads to the current one, and let the views see it.
+
+        ``touched``: what the batch changed; None: perhaps everything.
+        """
+        self._door.publish(version)
         self._show(touched)
 
     def _show(self, touched: Touched | None) -> None:
@@ -138,9 +152,9 @@ class Shown(Answers):
 
     def _with_rows(self, touched: Touched) -> Touched:
         """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted."""
-        rows = [touched.rows, self._changed().rows]
-        if isinstance(self._chosen, CountsPaths):
-            rows.append(self._ask(lambda engine: engine.ancestors(touched.vertices)).sources)
+        rows = [touched.rows, self._door.difference()[1].rows]
+        if isinstance(self._engine.current, CountsPaths):
+            rows.append(self._door.ask(lambda _, closure: closure.ancestors(touched.vertices)).sources)
         return Touched(touched.vertices, np.unique(np.concatenate(rows)))
 
     def _relations(self, relations: Relations, touched: Touched | None) -> dict[str, DataFrame]:
@@ -149,7 +163,7 @@ class Shown(Answers):
         details = pa.array([[(key, str(value)) for key, value in stats.pop("details").items()]], _DETAILS)
         columns = {key: pa.array([value]) for key, value in stats.items()}
         return {
-            **self._ask(lambda engine: relations.tables(self._graph, engine, touched)),
+            **self._door.ask(lambda version, closure: relations.tables(version.graph, closure, touched)),
             "changes": frame(relations.spark, self.arrow.changes()),
             "stats": frame(relations.spark, pa.table({**columns, "details": details})),
         }
@@ -157,3 +171,8 @@ class Shown(Answers):
     @property
     def _vertex_type(self) -> str:
         return spark_type(self._graph.vertices.kind)
+
+
+def _count_pairs(graph: Graph, closure: Engine) -> int:
+    used = graph.vertices.used
+    return len(closure.descendants(used)) - len(used)

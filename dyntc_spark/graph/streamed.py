@@ -71,8 +71,9 @@ class Streamed(Attached):
         if available_now and every is not None:
             raise OptionError("available_now or every", "both", "Leave one out.")
         rows = as_changes(changes, (op, src, dst), timestamp, spark_type(self._graph.vertices.kind))
-        self._begin()
-        self._record(wanted=record_changes)
+        with self._door.changing():
+            self._begin()
+            self._record(wanted=record_changes)
 
         def apply(table: pa.Table, batch_id: str) -> None:
             stream.applied(lambda: self.apply(table, batch_id=batch_id, timestamp=AT), self.refresh)

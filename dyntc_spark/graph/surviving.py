@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from dyntc_spark.closure.engine import Engine
 from dyntc_spark.errors import LostBlocksError
 
 #: So many losses during one operation are survived.
@@ -19,13 +18,6 @@ MOST_LOSSES = 3
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
-
-
-class Ask(Protocol):
-    """Puts a question to the engine at work."""
-
-    def __call__(self, question: Callable[[Engine], _Answer]) -> _Answer:
-        """Give its answer."""
 
 
 def surviving(act: Callable[[], _Answer], mend: Callable[[], None]) -> _Answer:

@@ -68,12 +68,12 @@ def test_new_vertices_of_edges_that_do_not_stay_are_not_numbered():
 @pytest.mark.parametrize("names", [["b", "a", "c"], [7, 3, 5], [0.5, 0.25, 1.0], [b"x", b"y", b""]])
 def test_vertices_are_numbered_as_they_come(names):
     table = VertexTable()
-    table.add(pa.array(names[:2]), table.allotted(2))
+    table = table.added(pa.array(names[:2]), table.allotted(2))
     ends = Ends(pa.array([names[1], names[2]]), pa.array([names[2], names[0]]))
     found, new = table.numbered(ends)
     assert (found.sources.tolist(), found.targets.tolist(), new.to_pylist()) == ([1, 2], [2, 0], names[2:])
     assert len(table) == 2
-    table.add(new, table.allotted(1))
+    table = table.added(new, table.allotted(1))
     assert table.names([2, 0]).to_pylist() == [names[2], names[0]]
     assert table.numbers(pa.array(names)).tolist() == [0, 1, 2]
 
@@ -86,7 +86,7 @@ def test_an_empty_table():
 
 def test_names_that_are_not_there_or_of_another_type():
     table = VertexTable()
-    table.add(pa.array(["a"]), table.allotted(1))
+    table = table.added(pa.array(["a"]), table.allotted(1))
     with pytest.raises(UnknownVertexError, match="expected a vertex of the graph; got 'x', which the graph"):
         table.known_numbers(pa.array(["a", "x", "y"]))
     assert table.known_numbers(pa.array(["a", "x"]), refuse=False).tolist() == [0, -1]

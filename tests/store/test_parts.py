@@ -14,6 +14,7 @@ from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import DamagedBlockError, SetupError
+from dyntc_spark.graph.arrow import edges_table, vertices_table
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.store.commits import Commit, Commits
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
@@ -183,12 +184,13 @@ def test_the_log_played_again(script):
     c = DynamicClosure.from_edges([], engine="recompute", backend="local")
     commits, tables = [], []
 
-    def note(_before, _touched, batch, _undo=None):
+    def note(version, touched, batch):
         number = len(commits) + 1
-        tables.append(log_table(batch, c._graph, number, str(number)))
-        commits.append(commit_of(number, batch, tables[-1], c._graph))
+        tables.append(log_table(batch, version.graph, number, str(number)))
+        commits.append(commit_of(number, batch, tables[-1], version.graph))
+        committed(version, touched, batch)
 
-    c._committed = note
+    committed, c._committed = c._committed, note
     for kind, first, second in script:
         if kind == "apply":
             c.apply([("insert", *edge) for edge in first] + [("delete", *edge) for edge in second])
@@ -201,10 +203,8 @@ def test_the_log_played_again(script):
     if log is not None:  # what a crash left behind
         log = pa.concat_tables([log, log.set_column(1, "token", pa.array(["other"] * log.num_rows))])
     graph, _ = replayed(Graph(), commits, log)
-    again = DynamicClosure.from_edges([])
-    again._graph = graph
-    for table in ("edges", "vertices"):
-        ours, theirs = (getattr(closure.arrow, table)().to_pylist() for closure in (again, c))
+    for table in (edges_table, vertices_table):
+        ours, theirs = (table(one).to_pylist() for one in (graph, c._graph))
         assert sorted(map(str, ours)) == sorted(map(str, theirs))
     assert sorted(graph.vertices.used.tolist() + graph.vertices._free.tolist()) == list(range(graph.vertices.extent))
 

@@ -70,10 +70,7 @@ def log_table(batch: Batch, graph: Graph, version: int, token: str) -> pa.Table:
 
 
 def replayed(graph: Graph, commits: Iterable[Commit], log: pa.Table | None) -> tuple[Graph, bool]:
-    """Bring a graph through the batches of some commits; tell also whether it was begun anew on the way.
-
-    The table of ``graph`` is changed.
-    """
+    """Bring a graph through the batches of some commits; tell also whether it was begun anew on the way."""
     anew = False
     for commit in commits:
         rows = _rows(commit, log)
@@ -118,8 +115,7 @@ def _after(graph: Graph, commit: Commit, rows: pa.Table) -> Graph:
     kind, table = kind_of(commit.vertex), graph.vertices
     gone = _ends(rows, DROP, kind).src
     if len(gone):
-        table.drop(table.known_numbers(gone))
-        return graph
+        return graph.without(table.known_numbers(gone))
     deleted, unknown = table.numbered(_ends(rows, DELETE, kind))
     if len(unknown):
         raise DamagedBlockError(

@@ -1,0 +1,176 @@
+"""The only way to a closure: every answer is that of one whole version, however many threads ask and change.
+
+What there is to know about a version is a value, `Version`, that nobody changes; a batch puts another one in its
+place when it is done. The closure itself is in an engine that a batch changes in place. So
+
+- what needs no engine is answered from ``now``, without waiting;
+- what needs it is asked through `Door.ask`, one question at a time, and waits for a batch to be done or undone;
+- what takes long is asked through `Door.ask_apart`: it waits only until the rows are copied, and then holds up nobody;
+- a batch, a move and whatever else changes something is done within `Door.changing`. Whoever comes to ask
+  while a batch waits lets it go first, so that a batch waits for the questions that are under way, and no others.
+
+A thread may ask, and change again, within what it changes itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
+
+from dyntc_spark.closure.engine import Engine
+from dyntc_spark.errors import LostBlocksError, StorageError
+from dyntc_spark.graph.history import Difference, Version
+from dyntc_spark.graph.store.place import brief
+from dyntc_spark.graph.surviving import surviving
+
+_log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+#: Something to be worked out from a version and its closure.
+Question: TypeAlias = Callable[[Version, Engine], _Answer]
+
+
+class Door:
+    """The way to the versions of a closure and to its engine.
+
+    Parameters
+    ----------
+    engine
+        Has the closure of the version that is current, except within `changing`.
+    rebuilt
+        Is called when the engine had to be built again for a question, because Spark had lost its state.
+
+    Examples
+    --------
+    >>> from dyntc_spark.closure.recompute import Recompute
+    >>> door = Door(Recompute(), lambda: None)
+    >>> door.ask(lambda version, closure: (version.number, closure.vertices))
+    (0, 0)
+    """
+
+    def __init__(self, engine: Engine, rebuilt: Callable[[], None]) -> None:
+        self.engine = engine
+        self.losses = 0  #: of blocks on Spark, after which the closure was built again
+        self._rebuilt = rebuilt
+        self._now = Version()
+        self._difference: tuple[Version, Difference] | None = None  # worked out when first asked for
+        self._behind = False  # whether the engine may have another closure than the version that is current
+        self._gate = threading.RLock()  # held by whoever changes something, also while that waits
+        self._lock = threading.RLock()  # held by whoever uses the engine
+        self.publish(self._now)
+
+    @property
+    def now(self) -> Version:
+        """The version that is current: a value, for what needs no engine."""
+        return self._now
+
+    # --- questions ---------------------------------------------------------------------------
+
+    def ask(self, question: Question[_Answer]) -> _Answer:
+        """Put a question to the engine at work; what Spark has lost of its state is built again."""
+        with self._gate:  # let whoever waits to change something go first
+            pass
+        with self._lock:
+            self.restore()
+            known = self.losses
+            answer = surviving(lambda: question(self._now, self.engine.current), self._mend)
+            if self.losses > known:
+                self._rebuilt()
+            return answer
+
+    def ask_apart(self, question: Question[_Answer]) -> _Answer:
+        """Put a long question to a copy of the closure, if the engine makes one: batches need not wait for it then."""
+        version, copied = self.ask(lambda version, closure: (version, closure.snapshot()))
+        if copied is None:
+            return self.ask(question)
+        try:
+            return question(version, copied)
+        except LostBlocksError:  # asking the engine itself has them built again
+            return self.ask(question)
+
+    def difference(self) -> tuple[Version, Difference]:
+        """Give a version with the pairs that its batch has changed; worked out once for each version."""
+        known, now = self._difference, self._now
+        if known is not None and known[0].number == now.number and known[0].graph is now.graph:
+            return known
+        version, found = self.ask(
+            lambda version, closure: (version, Difference.remembered(version.before, version.graph, closure))
+        )
+        if found is None:
+            version, found = self.ask_apart(
+                lambda version, closure: (version, Difference.between(version.before, version.graph, closure))
+            )
+        self._difference = version, found
+        return version, found
+
+    # --- changes -----------------------------------------------------------------------------
+
+    @contextmanager
+    def changing(self) -> Iterator[Version]:
+        """Be the only one who asks or changes something; give the version that is current.
+
+        When an error comes between `advance` and `publish`, the engine is brought back.
+        """
+        with self._gate, self._lock:
+            try:
+                yield self._now
+            except Exception:
+                try:
+                    self.restore()
+                except StorageError as error:  # the cause is what the user has to know; this comes again
+                    _log.warning("%s", error)
+                raise
+
+    def advance(self, act: Callable[[], None], mend: Callable[[], None] | None = None) -> None:
+        """Let the engine do what leads to another version, which `publish` is to make the current one.
+
+        An engine does all or nothing, unless it is interrupted. ``mend`` makes good a loss of blocks; by default
+        the closure of the current version is built again.
+        """
+        self.restore()
+        self._behind = True
+        try:
+            surviving(act, mend or self._mend)
+        except Exception:
+            self._behind = False
+            raise
+
+    def publish(self, version: Version) -> None:
+        """Make a version, whose closure the engine has, the current one."""
+        self._now = self._placed(version)
+        self._behind = False
+
+    def move(self, act: Callable[[Engine], Engine]) -> None:
+        """Go on with another engine that has the same closure."""
+        self.restore()
+        self.engine = surviving(lambda: act(self.engine), self._mend)
+        self.publish(self._now)
+
+    def restore(self) -> None:
+        """Bring the engine back to the current version, where a batch that was not published has left it elsewhere."""
+        if not self._behind:
+            return
+        graph = self._now.graph
+        try:
+            self.engine.init(graph.edges.edges, graph.vertices.extent)
+        except Exception as error:
+            raise StorageError(
+                f"to bring the closure back to version {self._now.number}, after a batch that was not published",
+                f"{type(error).__name__}: {brief(error)}",
+                "Nothing is answered or changed before that succeeds: try again, or open the location anew.",
+            ) from error
+        self.publish(self._now)
+
+    def _mend(self) -> None:
+        """Build the closure again from the edges of the graph."""
+        self.losses += 1
+        graph = self._now.graph
+        self.engine.init(graph.edges.edges, max(graph.vertices.extent, self.engine.vertices))
+        self._now = self._placed(self._now)
+
+    def _placed(self, version: Version) -> Version:
+        """Give a version with the engine that is at work, and where that has its state."""
+        return replace(version, engine=self.engine.current.name, backend=self.engine.current.backend)
