@@ -41,7 +41,8 @@ class Door:
     engine
         Has the closure of the version that is current, except within `changing`.
     rebuilt
-        Is called when the engine had to be built again for a question, because Spark had lost its state.
+        Is called, within `changing`, after the engine had to be built again for a question, because Spark had
+        lost its state.
 
     Examples
     --------
@@ -70,16 +71,21 @@ class Door:
     # --- questions ---------------------------------------------------------------------------
 
     def ask(self, question: Question[_Answer]) -> _Answer:
-        """Put a question to the engine at work; what Spark has lost of its state is built again."""
+        """Put a question to the engine at work; what Spark has lost of its state is built again.
+
+        The question itself must not come here again: a batch may be waiting between the two.
+        """
         with self._gate:  # let whoever waits to change something go first
             pass
         with self._lock:
             self.restore()
             known = self.losses
             answer = surviving(lambda: question(self._now, self.engine.current), self._mend)
-            if self.losses > known:
+            lost = self.losses > known
+        if lost:
+            with self.changing():
                 self._rebuilt()
-            return answer
+        return answer
 
     def ask_apart(self, question: Question[_Answer]) -> _Answer:
         """Put a long question to a copy of the closure, if the engine makes one: batches need not wait for it then."""

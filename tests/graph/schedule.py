@@ -234,10 +234,12 @@ class Askers:
         That the closure goes through, by number.
     questions
         The names of the questions to ask, for each thread.
+    pause
+        Seconds between two questions of a thread, where others need the processor.
     """
 
-    def __init__(self, closure, seed, versions, *questions):
-        self.closure, self.seed, self.versions, self.questions = closure, seed, versions, questions
+    def __init__(self, closure, seed, versions, *questions, pause=0.0):
+        self.closure, self.seed, self.versions, self._pause = closure, seed, versions, pause
         self.answers = []  # of (question, first version, last version, answer)
         self.failures = []
         self._over = threading.Event()
@@ -270,6 +272,8 @@ class Askers:
                 answer = QUESTIONS[name][0](given)
                 self.answers.append((name, first, self.closure.version, answer))
                 asked += 1
+                if self._pause:
+                    time.sleep(self._pause)
         except BaseException as error:  # noqa: BLE001  (it is the test that fails)
             self.failures.append(error)
 
@@ -286,8 +290,7 @@ class Askers:
         )
 
 
-def played(closure, script, pause=0.0):
+def played(closure, script):
     """Let a closure have a script of batches."""
     for kind, given in script:
         (closure.drop if kind == "drop" else closure.apply)(given)
-        time.sleep(pause)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,9 @@ from dyntc_spark.closure.edge_set import edges_of as edges_of_keys
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import SMALL, Refresh
+from dyntc_spark.errors import LostBlocksError
+from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.vertices import VertexTable
 from tests.graph.schedule import SECONDS, edges_of, switching_often
 
@@ -90,6 +94,33 @@ def test_who_comes_to_ask_lets_a_waiting_batch_go_first():
     for thread in (batch, *later):
         thread.join(SECONDS)
     assert answers == [False] * 3
+
+
+def test_blocks_that_are_lost_while_a_batch_waits():
+    """What follows a loss asks again, and must not wait for a batch that waits for it."""
+    engine, seen = Recompute(), []
+    engine.init(Edges.of([0], [1]), 3)
+    door = Door(engine, lambda: seen.append(door.ask(lambda version, _: version.number)))
+    door.publish(Version(Graph(VertexTable.of(pa.array(["a", "b", "c"]), np.arange(3), 3))))
+
+    def change():
+        with door.changing() as now:
+            door.publish(replace(now, number=1))
+
+    def lost(_version, closure):
+        if not door.losses:
+            batch.start()
+            while door._gate.acquire(blocking=False):
+                door._gate.release()
+            raise LostBlocksError("blocks", "none", "")
+        return closure.vertices
+
+    batch = threading.Thread(target=change, daemon=True)
+    asked = threading.Thread(target=lambda: seen.append(door.ask(lost)), daemon=True)
+    asked.start()
+    asked.join(SECONDS)
+    batch.join(SECONDS)
+    assert (seen, door.losses, door.now.number) == ([1, 3], 1, 1)
 
 
 def test_a_batch_asks_about_itself(monkeypatch):

@@ -60,8 +60,8 @@ def test_layers_and_density():
     drawn = layered(closure._graph, condensed)
     assert sorted(zip(drawn.labels, drawn.x, strict=True)) == [(str(v), v) for v in range(6)]
     assert all(drawn.x[tail] < drawn.x[head] for tail, head in drawn.edges)
-    assert density(condensed, closure._chosen, 3).tolist() == [[0.75, 1, 1], [0, 0.75, 1], [0, 0, 0.75]]
-    assert density(Condensation.of(Graph()), closure._chosen, 3).tolist() == [[0]]
+    assert density(condensed, closure._engine.current, 3).tolist() == [[0.75, 1, 1], [0, 0.75, 1], [0, 0, 0.75]]
+    assert density(Condensation.of(Graph()), closure._engine.current, 3).tolist() == [[0]]
 
 
 @pytest.mark.parametrize("edges", [[], EDGES, [(v, v + 1) for v in range(100)], [("<&>", "b")]], ids=len)

@@ -18,6 +18,7 @@ from dyntc_spark.errors import (
     StorageError,
 )
 from dyntc_spark.graph.stream import Stream
+from tests.graph.schedule import Askers, drawn
 from tests.store.closures import pairs, recomputed, saved, seen
 
 SCHEMA = "op string, src string, dst string, timestamp long"
@@ -204,6 +205,27 @@ def test_messages_of_kafka_shape(delta, tmp_path, reports):
     with pytest.raises(InputError, match="None in row 0"):
         broken.await_termination()
     assert c.version == 1
+
+
+@pytest.mark.slow
+def test_answers_while_a_stream_runs(delta, tmp_path):
+    seed = 5
+    start, script, versions = drawn(seed, batches=2)
+    reports = Reports(delta, tmp_path / "reports")
+    for _, changes in script:
+        reports.arrive(*changes)
+    c = saved(delta, str(tmp_path / "deps"), start)
+    asked = ("edges", "repr", "pairs", "changes", "stats"), ("query", "version", "html")
+    with Askers(c, seed, versions, *asked, pause=0.02):
+        stream = c.stream(
+            reports.stream("op string, src long, dst long"),
+            checkpoint=str(tmp_path / "cp"),
+            available_now=True,
+            record_changes=False,
+        )
+        assert stream.await_termination(300)
+    assert c.version == 2
+    assert seen(c)[2:] == (versions[-1].edges, versions[-1].pairs)
 
 
 @pytest.mark.slow

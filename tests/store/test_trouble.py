@@ -210,7 +210,8 @@ def test_a_closure_that_cannot_be_brought_back(delta, tmp_path, breaking, monkey
     with pytest.raises(StorageError, match="BrokenError"):
         c.insert([("d", "e")])
     breaking(None)
-    for ask in (lambda: c.reaches("a", "b"), lambda: c.insert([("d", "f")]), c.refresh, c.stats, c.in_process):
+    asked = (lambda: c.reaches("a", "b"), c.pairs, c.arrow.pairs, c.blocks, c.stats, c._repr_html_, c.to_networkx)
+    for ask in (*asked[:-1], lambda: c.insert([("d", "f")]), c.refresh, c.in_process, lambda: asked[-1](closure=True)):
         with pytest.raises(StorageError, match="bring the closure back to version 0"):
             ask()
     monkeypatch.setattr(c._engine, "init", real)
