@@ -51,7 +51,7 @@ def test_every_answer_is_that_of_one_version(engine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [*ENGINES, "logarithmic", "divide_conquer", "path_counting"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_many_schedules(engine, seed):
     start, script, versions = drawn(100 + seed, batches=120, acyclic=engine == "path_counting")
     c = DynamicClosure.from_edges(start, engine=engine)
