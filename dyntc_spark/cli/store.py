@@ -34,7 +34,7 @@ class StoreError(DyntcError):
     """A folder that holds no closure, holds something else, or has another writer."""
 
 
-class DamagedFileError(StoreError):
+class DamagedStoreError(StoreError):
     """A file of the folder that is not as it was written."""
 
 
@@ -113,7 +113,7 @@ def _current(folder: Path) -> tuple[Path, dict[str, Any]]:
     named = pointer.read_bytes().decode("ascii", errors="replace")
     parts = re.fullmatch(r"([0-9]+)\n(?:([0-9a-f]{64})\n)?", named)
     if parts is None:
-        raise DamagedFileError(
+        raise DamagedStoreError(
             f"the name of a version and a checksum in the file '{pointer}'",
             f"{named!r:.80}",
             f"Restore the file, or {_rebuild(folder)}",
@@ -149,7 +149,7 @@ def _read(path: Path, checksum: str, source: Path) -> bytes:
     except OSError as error:
         found, came = None, f"none: {error.strerror}"
     if found is None or _checksum(found) != checksum:
-        raise DamagedFileError(
+        raise DamagedStoreError(
             f"the file '{path}' as it was written, with the checksum in '{source}'",
             came,
             f"Restore the file, or {_rebuild(path.parents[1])}",
