@@ -72,7 +72,7 @@ class Answers:
     def pairs(self, *, reflexive: bool = False) -> DataFrame:
         """The whole closure: ``src`` reaches ``dst``."""
         spark = session_for(self._spark)
-        tables = Relations(spark).tables(self._graph, self._chosen)
+        tables = self._ask(lambda engine: Relations(spark).tables(self._graph, engine))
         found = spark.sql(statement("closure"), None, **tables).select("src", "dst")
         return found.unionAll(tables["vertices"].selectExpr("vertex", "vertex")) if reflexive else found
 
