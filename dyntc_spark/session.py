@@ -27,10 +27,6 @@ _log = logging.getLogger(__name__)
 
 _MOST_MEMORY = 8 << 30  # bytes: more heap than this seldom helps on one machine, Python workers need the rest
 
-_LONGEST_LINE = 300  # characters of an error of Spark's that is cited
-#: What a Python worker raised: the line behind its traceback.
-_RAISED = re.compile(r"^\s*Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.*)$", re.MULTILINE)
-
 # A user's value is added to ours instead of replacing it.
 _LISTS = {"spark.jars": ",", "spark.sql.extensions": ",", "spark.driver.extraJavaOptions": " "}
 
@@ -184,23 +180,6 @@ def is_from_spark(error: Exception) -> bool:
     return isinstance(error, PySparkException) or package in {"py4j", "grpc"}
 
 
-def brief(error: Exception) -> str:
-    r"""Return the line of an error of Spark's that says most: no Java stack, and what a Python worker raised.
-
-    Examples
-    --------
-    >>> brief(ValueError("An error occurred while calling o7.load:\n[PATH_NOT_FOUND] It is not there.\n\tat Java"))
-    '[PATH_NOT_FOUND] It is not there.'
-    """
-    raised = _RAISED.findall(str(error))
-    if raised:
-        return str(raised[-1])[:_LONGEST_LINE]
-    lines = [
-        line.strip(" :") for line in str(error).splitlines() if line.strip() and "error occurred while" not in line
-    ]
-    return (lines[0] if lines else "")[:_LONGEST_LINE]
-
-
 def _read_conf(name: str) -> dict[str, str]:
     """Return the settings in ``conf/<name>.conf``.
 
@@ -253,7 +232,7 @@ def _remote() -> SparkSession:
     except PySparkRuntimeError as error:
         raise SessionError(
             "a Spark session",
-            f"none: {brief(error)}",
+            f"none: {error}",
             "Make one with SparkSession.builder.remote(url).getOrCreate(), or name the server in SPARK_REMOTE.",
         ) from error
 

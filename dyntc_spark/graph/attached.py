@@ -28,13 +28,13 @@ from dyntc_spark.graph.showing import Shown
 from dyntc_spark.graph.store.checkpoint import far_rows
 from dyntc_spark.graph.store.commits import SHOWN, Commits
 from dyntc_spark.graph.store.following import create_views
-from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import Loaded, Standing, Store
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.progress import progress
-from dyntc_spark.session import brief, session_for
+from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self

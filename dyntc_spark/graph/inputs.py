@@ -30,7 +30,8 @@ from dyntc_spark.errors import (
     VertexTypeError,
 )
 from dyntc_spark.graph.kinds import NAMEABLE, canonical, encoded, refuse_nulls
-from dyntc_spark.session import brief, ensure_open, is_from_spark
+from dyntc_spark.graph.store.place import brief
+from dyntc_spark.session import ensure_open, is_from_spark
 
 INSERT, DELETE = "insert", "delete"
 

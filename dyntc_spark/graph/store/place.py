@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark.errors import ConflictError, DyntcError, LocationError, SetupError, StorageError
 from dyntc_spark.graph.store import near
 from dyntc_spark.graph.store.near import Where
-from dyntc_spark.session import brief, ensure_open
+from dyntc_spark.session import ensure_open
 
 TABLES = ("commits", "log", "vertices", "blocks")
 #: What tables are made with. Delta notes the least and greatest value in a file, of each column unless told which are
@@ -230,3 +230,15 @@ def says(error: Exception, words: tuple[str, ...]) -> bool:
     """Tell whether Spark's error is about one of these."""
     text = f"{type(error).__name__}: {error}"
     return any(word in text for word in words)
+
+
+#: What a Python worker raised: the line behind its traceback.
+_RAISED = re.compile(r"^\s*Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.*)$", re.MULTILINE)
+
+
+def brief(error: Exception) -> str:
+    """Give the line that says most: what a Python worker raised, else the first one without Java's stack."""
+    lines: list[str] = _RAISED.findall(str(error))[-1:] or [
+        line.strip(" :") for line in str(error).splitlines() if line.strip() and "error occurred while" not in line
+    ]
+    return (lines[0] if lines else "")[:300]

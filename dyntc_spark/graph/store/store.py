@@ -28,9 +28,8 @@ from dyntc_spark.graph.store import checkpoint, recorded, steps
 from dyntc_spark.graph.store.commits import APPLICATION, VERSIONS, Commit, Commits
 from dyntc_spark.graph.store.kinds import kind_text
 from dyntc_spark.graph.store.near import Where
-from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
-from dyntc_spark.session import brief
 
 #: So many batches, or bytes in the log, after a checkpoint there is another one.
 CHECKPOINT_BATCHES = 64
