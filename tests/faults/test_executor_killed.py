@@ -119,10 +119,9 @@ def test_lost_blocks_are_built_again(cluster, spark, caplog):
     right(c)
 
 
-@pytest.mark.parametrize("count", [1, EXECUTORS])
-def test_pairs_after_executors_are_gone(cluster, spark, count):
+def test_pairs_after_executors_are_gone(cluster, spark):
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
-    cluster.kill(count)
+    cluster.kill(EXECUTORS)
     time.sleep(1)
     assert c.pairs().count() == len(recomputed(c))
 

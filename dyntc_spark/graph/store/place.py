@@ -233,7 +233,7 @@ def says(error: Exception, words: tuple[str, ...]) -> bool:
 
 
 #: What a Python worker raised: the line behind its traceback.
-_RAISED = re.compile(r"^\s*Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.*)$", re.MULTILINE)
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.*)$", re.MULTILINE)
 
 
 def brief(error: Exception) -> str:
