@@ -9,6 +9,7 @@ makes the driver raise the same class with the same message.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pickle import PicklingError
 
 
 class DyntcError(ValueError):
@@ -116,6 +117,13 @@ class RedundantChangeError(InputError):
 
 class ContradictionError(InputError):
     """Two changes of one edge in one batch, and nothing that says which is the later."""
+
+
+class CopyError(DyntcError, PicklingError):
+    """A closure that was to be copied or sent to another process.
+
+    Spark hands an error of this base on as it is, when a function that it is to run holds a closure.
+    """
 
 
 class UnknownVertexError(DyntcError):

@@ -120,7 +120,7 @@ def session_for(given: SparkSession | None) -> SparkSession:
     try:
         return SparkSession.active()
     except PySparkRuntimeError:
-        return SparkSession.builder.getOrCreate()  # where SPARK_REMOTE says
+        return _remote()
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -225,15 +225,29 @@ def _existing() -> SparkSession | None:
     return spark if _is_open(spark) else None
 
 
+def _remote() -> SparkSession:
+    """Return a session at the server that SPARK_REMOTE names."""
+    try:
+        return SparkSession.builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise SessionError(
+            "a Spark session",
+            f"none: {error}",
+            "Make one with SparkSession.builder.remote(url).getOrCreate(), or name the server in SPARK_REMOTE.",
+        ) from error
+
+
 def _is_open(spark: SparkSession) -> bool:
     if is_connect(spark):
         return not spark.is_stopped  # type: ignore[attr-defined]
-    from py4j.protocol import Py4JError  # noqa: PLC0415  (not there where only Spark Connect's client is installed)
-
     try:
         spark.range(1)  # asks the context for its parallelism
-    except (AttributeError, OSError, Py4JError, PySparkException):
+    except (AttributeError, OSError):  # there is no JVM any more
         return False
+    except Exception as error:
+        if is_from_spark(error):
+            return False
+        raise
     return True
 
 

@@ -118,17 +118,24 @@ def _cluster(folder):
 
 @contextlib.contextmanager
 def _connect(folder):
-    """Start a server on a free port, give a client of it, and stop both."""
+    """Start a server, give a client of it, and stop both."""
+    with connect_server(folder) as url:
+        spark = SparkSession.builder.remote(url).getOrCreate()
+        yield spark
+        spark.stop()
+
+
+@contextlib.contextmanager
+def connect_server(folder):
+    """Start a Spark Connect server on a free port, give its address, and stop it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log = folder / "server.log"
     with log.open("wb") as output, _server(port, folder, output) as server:
         _wait_until_open(port, server, log)
-        spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
-        yield spark
+        yield f"sc://127.0.0.1:{port}"
         if server.poll() is not None:
             _fail("ended too early", log)
-        spark.stop()
 
 
 @contextlib.contextmanager

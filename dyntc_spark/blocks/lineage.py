@@ -25,12 +25,14 @@ from __future__ import annotations
 import uuid
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import SetupError
 from dyntc_spark.session import ensure_open, is_connect
@@ -134,6 +136,15 @@ def lineage(spark: SparkSession, strategy: Materialisation, schema: str | None =
     raise SetupError(
         "one of 'local_checkpoint', 'parquet', 'delta'", f"{strategy!r}", "Choose how blocks are materialised."
     )
+
+
+def looking(kept: Iterable[Kept]) -> DataFrame:
+    """Return a DataFrame without rows, to work out which takes every partition of these blocks, and moves none.
+
+    Blocks of a local checkpoint go with their executor, and only a job that reads them finds out.
+    """
+    nothing = F.spark_partition_id() < 0  # which Spark does not know beforehand
+    return reduce(DataFrame.unionAll, (each.frame.where(nothing).select(F.lit(0).alias("found")) for each in kept))
 
 
 def _reports(kept: DataFrame) -> DataFrame:

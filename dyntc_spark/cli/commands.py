@@ -34,7 +34,7 @@ def build(options: Namespace) -> int:
     edges = tables.read(options.edges, options.format, kinds)
     closure = DynamicClosure.from_edges(edges, engine=options.engine, src=options.src, dst=options.dst)
     if store.holds_closure(folder):
-        closure._renumber(store.manifest_of(folder)["version"] + 1)  # noqa: SLF001  (of this package)
+        closure._renumber(store.next_version(folder))  # noqa: SLF001  (of this package)
     store.save(closure, folder, options.engine)
     stats = closure.stats()
     print(f"{options.store}: {stats['vertices']:,} vertices, {stats['edges']:,} edges, {stats['pairs']:,} pairs")
@@ -117,7 +117,7 @@ def stats(options: Namespace) -> int:
     if options.json:
         print(json.dumps(manifest, indent=2))
         return YES
-    details = manifest.pop("details")
+    details, _ = manifest.pop("details"), manifest.pop("checksums")
     for name, value in [*manifest.items(), *((f"engine: {key}", value) for key, value in details.items())]:
         _print_line(name, value)
     return YES

@@ -323,10 +323,10 @@ class Algebraic(Engine):
         """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
         return lazy_blocks(self.matrix, spark)
 
-    def rows(self, spark: SparkSession) -> DataFrame | None:
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
         del spark
-        return reached_frame(self.matrix, self.vertices) if self.backend == "spark" else None
+        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
 
     @classmethod
     def seconds(cls, load: Load, costs: Costs) -> float:

@@ -201,9 +201,9 @@ class Auto(Engine):
         """The matrices of the state as they are stored."""
         return self._engine.blocks(spark)
 
-    def rows(self, spark: SparkSession) -> DataFrame | None:
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark; None when the state is in this process."""
-        return self._engine.rows(spark)
+        return self._engine.rows(spark, look=look)
 
     def changes(self) -> tuple[Edges, Edges] | None:
         """The pairs that the last batch made reachable and unreachable; None after a change of engine or backend."""

@@ -173,12 +173,13 @@ class Engine(ABC):
         del spark
         raise self._lacks("blocks to show")
 
-    def rows(self, spark: SparkSession) -> DataFrame | None:
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``, sorted; the vertex itself included.
 
-        None when the state is in this process.
+        None when the state is in this process. With ``look`` one small job looks first whether Spark still has the
+        state: a DataFrame over blocks that are lost would fail in the hands of whoever works it out.
         """
-        del spark
+        del spark, look
         return None
 
     def changes(self) -> tuple[Edges, Edges] | None:

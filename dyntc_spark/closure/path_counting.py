@@ -319,10 +319,10 @@ class PathCounting(Engine):
         lazy = exhibit(state.flat if isinstance(state, LayeredState) else state, spark)
         return lazy.unionAll(exhibited(buffers, spark)) if buffers else lazy
 
-    def rows(self, spark: SparkSession) -> DataFrame | None:
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
         del spark
-        return reached_frame(self.matrix, self.vertices) if self.backend == "spark" else None
+        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
 
     # --- looking -----------------------------------------------------------------------------
 

@@ -267,12 +267,12 @@ class Recompute(Engine):
             raise self._lacks("edges that fit the driver")
         return stripe_frames.blocks(closed if isinstance(closed, FarState) else closed.state(self._edges), spark)
 
-    def rows(self, spark: SparkSession) -> DataFrame | None:
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as rows of vertices, unfolded where the stripes are; None when these are in this process."""
         del spark
         if isinstance(self._closed, Joined):
             return self._closed.rows()
-        return stripe_frames.rows(self._closed) if isinstance(self._closed, FarState) else None
+        return stripe_frames.rows(self._closed, look=look) if isinstance(self._closed, FarState) else None
 
     @property
     def bytes(self) -> int:

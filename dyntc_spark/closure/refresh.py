@@ -249,10 +249,10 @@ class Refresh(Engine):
         """The rows as stripes, those of an overlay apart, and the members of each component."""
         return stripe_frames.blocks(self.state, spark)
 
-    def rows(self, spark: SparkSession) -> DataFrame | None:
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as rows of vertices, unfolded where the stripes are; None when these are in this process."""
         del spark
-        return stripe_frames.rows(self._closed) if isinstance(self._closed, FarState) else None
+        return stripe_frames.rows(self._closed, look=look) if isinstance(self._closed, FarState) else None
 
     @property
     def bytes(self) -> int:

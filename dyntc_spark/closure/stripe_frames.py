@@ -35,8 +35,13 @@ def blocks(state: State, spark: SparkSession) -> DataFrame:
     return stored.mapInArrow(stripe_tasks.showing(state.stripes.firsts), BLOCKS).unionAll(here)
 
 
-def rows(state: FarState) -> DataFrame:
-    """The closure as ``number`` and ``reached``: each task unfolds its stripes, the driver what replaces some rows."""
+def rows(state: FarState, *, look: bool = False) -> DataFrame:
+    """The closure as ``number`` and ``reached``: each task unfolds its stripes, the driver what replaces some rows.
+
+    With ``look`` one job looks first whether Spark has the stripes, and ``LostBlocksError`` is raised where it has not.
+    """
+    if look:
+        state.stripes.look()
     spark = state.stripes.backend.spark
     offsets, members = state.members()
     overlay = state.overlay()

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dyntc_spark.blocks.lineage import Kept
+from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
 from dyntc_spark.closure import stripe_tasks
@@ -160,6 +160,11 @@ class Stripes:
         gone = frozenset(touched.tolist())
         left = (Layer(older.kept, older.firsts - gone) for older in self.layers)
         return Stripes(self.backend, (*(older for older in left if older.firsts), layer), old)
+
+    def look(self) -> None:
+        """Raise ``LostBlocksError`` where Spark has lost stripes: one job that moves nothing."""
+        if self.layers:
+            self.backend.collect("look for stripes", looking(layer.kept for layer in self.layers))
 
     def frame(self) -> DataFrame | None:
         """All stripes: ``first``, ``payload``; None when there are none."""

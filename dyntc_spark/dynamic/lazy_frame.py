@@ -61,12 +61,15 @@ def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
     return answers
 
 
-def reached_frame(matrix: LazyMatrix, count: int) -> DataFrame:
+def reached_frame(matrix: LazyMatrix, count: int, *, look: bool = False) -> DataFrame:
     """Give ``number int`` and ``reached array<int>`` for each of the first ``count`` rows; starts no job by itself.
 
-    ``reached`` are the columns of the entries that are not zero, and the row's own number, sorted.
+    ``reached`` are the columns of the entries that are not zero, and the row's own number, sorted. With ``look`` one
+    job looks first whether Spark has the blocks, and ``LostBlocksError`` is raised where it has not.
     """
     state = _layers(matrix, "Use gather(rows) instead.")
+    if look:
+        state.look()
     found: DataFrame = state.stripes(BY_ROW, absent=True).mapInArrow(
         _listing(matrix.kinds[BY_ROW], matrix.pending, count), "number int, reached array<int>"
     )

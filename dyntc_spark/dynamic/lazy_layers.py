@@ -27,7 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.blocks.lineage import Kept
+from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.local import LocalBackend, LocalState, in_block
 from dyntc_spark.blocks.spark import SparkBackend, SparkState
 from dyntc_spark.blocks.state import Entries, State
@@ -66,6 +66,10 @@ class LayeredState(State):
         self.kinds = Kinds(kinds)
         self.layers, self.holder, self.sizes = layers, holder, sizes
         self._keys = keys or Keys.of(kinds)
+
+    def look(self) -> None:
+        """Raise ``LostBlocksError`` where Spark has lost stripes: one job that moves nothing."""
+        self._backend.collect("look for stripes", looking(self.layers))
 
     # --- making ------------------------------------------------------------------------------
 

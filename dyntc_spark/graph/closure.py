@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import choose
-from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.errors import CycleError, InputError, RedundantChangeError, VertexTypeError
 from dyntc_spark.graph import interop
 from dyntc_spark.graph.arrow import Table, Vertex
@@ -24,6 +24,7 @@ from dyntc_spark.graph.batch import net_effect, only_used, renumbered
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
 from dyntc_spark.graph.kinds import encoded
+from dyntc_spark.graph.misuse import refuse_copy, require_engine
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.streamed import Streamed
@@ -68,6 +69,13 @@ class DynamicClosure(Streamed):
     >>> c
     DynamicClosure(4 vertices, 2 edges; engine 'refresh' in process, version 1)
     """
+
+    def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
+        require_engine(engine)
+        super().__init__(engine, spark)
+
+    def __reduce__(self) -> NoReturn:
+        refuse_copy(self)
 
     # --- making ------------------------------------------------------------------------------
 

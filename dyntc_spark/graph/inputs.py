@@ -8,7 +8,8 @@ names the column, the row (counted from 0) and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,8 @@ from dyntc_spark.errors import (
     VertexTypeError,
 )
 from dyntc_spark.graph.kinds import NAMEABLE, canonical, encoded, refuse_nulls
+from dyntc_spark.graph.store.place import brief
+from dyntc_spark.session import ensure_open, is_from_spark
 
 INSERT, DELETE = "insert", "delete"
 
@@ -76,6 +79,7 @@ def read_changes(
     >>> read_changes(late, timestamp="at")[1]
     array([ True, False])
     """
+    _refuse_odd_names([*names, *([] if timestamp is None else [timestamp])])
     timed = timestamp is not None and timestamp in _names(data)
     op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
     if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
@@ -104,7 +108,7 @@ def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables 
     >>> read_vertices([3, 4], "sources").type
     DataType(int64)
     """
-    is_table = hasattr(values, "columns")  # of whatever library
+    is_table = isinstance(values, DataFrame) or hasattr(values, "columns")  # of whatever library
     if isinstance(values, str | bytes | dict) or not (is_table or isinstance(values, Iterable)):
         raise InputError(f"a list of vertices in {name!r}", f"the single value {values!r:.80}", "Put it into a list.")
     if is_table:
@@ -165,11 +169,12 @@ def _refuse_contradictions(ends: Ends, inserting: npt.NDArray[np.bool_], moments
 
 def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
     """Give the columns called ``names``, in canonical types."""
-    if not all(isinstance(name, str) for name in names):
-        raise OptionError("names of columns that are strings", f"{list(names)!r:.80}", "Rename the columns first.")
+    _refuse_odd_names(names)
     if isinstance(data, DataFrame):
-        _require(data.columns, names)
-        return _of_table(_collected(_selected(data, names)), names)
+        with _from_spark(data):
+            _require(data.columns, names)
+            found = _collected(_selected(data, names))
+        return _of_table(found, names)
     if type(data).__module__.partition(".")[0] == "pandas":
         _require(getattr(data, "columns", ()), names)
         return [_of_series(data[name], name) for name in names]
@@ -187,8 +192,42 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
 
 def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
     """Give the names of a table's columns; a list of tuples has none."""
-    named = None if isinstance(data, DataFrame) else getattr(data, "column_names", None)  # Arrow's
+    if isinstance(data, DataFrame):
+        with _from_spark(data):
+            return list(data.columns)
+    named = getattr(data, "column_names", None)  # Arrow's
     return list(named if isinstance(named, list) else getattr(data, "columns", ()))
+
+
+def _refuse_odd_names(names: Sequence[Any]) -> None:
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError("names of columns that are strings", f"{list(names)!r:.80}", "Rename the columns first.")
+
+
+@contextmanager
+def _from_spark(data: DataFrame) -> Iterator[None]:
+    """Raise an error of ours where Spark cannot work a DataFrame out: it is lazy, so that it fails here first."""
+    try:
+        _refuse_stream(data)
+        yield
+    except Exception as error:
+        if not is_from_spark(error):
+            raise
+        ensure_open(data.sparkSession)
+        raise InputError(
+            "a DataFrame that Spark can work out",
+            f"{type(error).__name__}: {brief(error)}",
+            "Look at it by itself, for example with its show(); the closure is as it was.",
+        ) from error
+
+
+def _refuse_stream(data: DataFrame) -> None:
+    if data.isStreaming:
+        raise InputError(
+            "a DataFrame with all its rows",
+            "a streaming one",
+            "Read it with spark.read, or let a closure follow it with stream(changes, checkpoint=...).",
+        )
 
 
 def _selected(data: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -90,7 +90,7 @@ class Relations:
         vertices = self._vertices.frame(
             lambda numbers: _vertices(graph, numbers), every, None if touched is None else touched.vertices
         ).where("vertex IS NOT NULL")
-        rows = engine.rows(self.spark)
+        rows = engine.rows(self.spark, look=touched is None)
         if rows is None:
             rows = self._rows.frame(
                 lambda numbers: _rows(graph, engine, numbers), every, None if touched is None else touched.rows

@@ -3,9 +3,11 @@
 Numba's own cache looks at the file of a function only; code that was inlined
 from another file would stay in it, out of date, after that file has changed. So
 the cache has a folder for each version of all kernels together. It lies below
-``NUMBA_CACHE_DIR`` if that is set, else beside the package where that is writable,
-else in the user's cache directory, else below the temporary directory: a
-read-only installation on a cluster must not stop a kernel from being imported.
+``NUMBA_CACHE_DIR`` if that is set, else beside the package, else in the user's cache
+directory, else below the temporary directory: the first of these where it can be a
+`private_folder`. Where none can, kernels are compiled in each process and not cached:
+neither a read-only installation on a cluster nor a folder that another user has prepared
+stops a kernel from being imported.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,14 +24,21 @@ from typing import ParamSpec, TypeVar, cast
 
 import numba
 
+from dyntc_spark.kernels.private_folder import private_folder
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_log = logging.getLogger(__name__)
+
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile ``function`` in nopython mode at its first call, through the on-disk cache."""
+    """Compile ``function`` in nopython mode at its first call, through the cache on disk where there is one."""
+    folder = _cache_folder()
+    if folder is None:
+        return cast("Callable[P, R]", numba.njit(nogil=True)(function))
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = _cache_folder()  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
     try:
         return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
     finally:
@@ -36,24 +46,34 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @functools.cache
-def _cache_folder() -> str:
-    """Give the folder for this version of the kernels, made if it is not there yet."""
-    for base in _bases():
-        folder = base / f"numba-{_fingerprint()}"
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return str(folder)
-    return tempfile.mkdtemp(prefix="dyntc-numba-")
+def _cache_folder() -> str | None:
+    """Return the folder for this version of the kernels, made if it is not there yet; None where there can be none."""
+    refused = []
+    for base, below in _places():
+        try:
+            folder = private_folder(base, below, f"numba-{_fingerprint()}")
+        except OSError as error:
+            refused.append(str(error))
+            continue
+        if os.access(folder, os.W_OK):
+            return str(folder)
+        refused.append(f"'{folder}' cannot be written")
+    _log.warning(
+        "No folder for compiled code is private to this user, so each process compiles anew: %s. "
+        "NUMBA_CACHE_DIR can name another one.",
+        "; ".join(refused),
+    )
+    return None
 
 
-def _bases() -> Iterator[Path]:
+def _places() -> Iterator[tuple[Path, str]]:
+    """Give the places for the cache, the best first: a folder that exists or is the user's choice, and a name below."""
     if numba.config.CACHE_DIR:  # type: ignore[attr-defined]
-        yield Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
-    yield _package() / "__pycache__"
+        yield Path(numba.config.CACHE_DIR), ""  # type: ignore[attr-defined]
+    yield _package(), "__pycache__"
     with contextlib.suppress(RuntimeError):  # a user without a home
-        yield Path.home() / ".cache" / "dyntc_spark"
-    yield Path(tempfile.gettempdir()) / f"dyntc-numba-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+        yield Path.home() / ".cache", "dyntc_spark"
+    yield Path(tempfile.gettempdir()), f"dyntc-numba-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
 
 
 def _fingerprint() -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
@@ -42,6 +43,10 @@ def run(folder, capsys):
 
     assert folder
     return running
+
+
+def current_version():
+    return Path("deps/CURRENT").read_text().split()[0]
 
 
 def test_one_pair_is_answered_by_the_exit_code_too(run):
@@ -80,6 +85,7 @@ def test_answers_to_many(run):
     assert run("query", "deps", "--out", "all.parquet")[0] == 0
     assert pq.read_table("all.parquet").num_rows == 6
     assert "vertices                        4\n" in run("stats", "deps")[1]
+    assert "checksums" not in run("stats", "deps")[1]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_bad_input_is_exit_code_2_and_one_line(run, words, message):
     assert message in err
     assert err.count("\n") == 1
     assert not Path("new").exists()
-    assert Path("deps/CURRENT").read_text() == "00000000\n"
+    assert current_version() == "00000000"
 
 
 def test_a_batch_with_a_bad_row_changes_nothing(run):
@@ -122,7 +128,7 @@ def test_a_batch_with_a_bad_row_changes_nothing(run):
     assert run("query", "deps", "d", "e", "--unknown", "false")[0] == 1
     Path("bad.csv").write_text("op,src,dst\ninsert,a,b\n")
     assert "which is there already" in run("apply", "bad.csv", "deps", "--strict")[2]
-    assert Path("deps/CURRENT").read_text() == "00000000\n"
+    assert current_version() == "00000000"
 
 
 def test_numbers_stay_numbers_and_words_words(run):
@@ -150,17 +156,70 @@ def test_a_second_writer_is_told(folder):
     assert not list((folder / "deps").glob(".*"))
 
 
-def test_a_folder_in_another_format_and_one_that_is_broken(run, folder):
-    manifest = folder / "deps" / "00000000" / "manifest.json"
-    manifest.write_text('{"format": 7}')
-    assert "a closure in format 1; got format 7" in run("stats", "deps")[2]
-    manifest.write_text("{")
-    assert "a readable manifest" in run("stats", "deps")[2]
+@pytest.mark.parametrize("name", ["CURRENT", "manifest.json", "edges.parquet", "vertices.parquet"])
+def test_a_flipped_bit_is_an_error_that_names_the_file(folder, name):
+    path = next(folder.joinpath("deps").rglob(name))
+    written, draw = path.read_bytes(), np.random.default_rng(len(name))
+    for place in range(len(written)):
+        damaged = bytearray(written)
+        damaged[place] ^= 1 << int(draw.integers(8))
+        path.write_bytes(damaged)
+        with pytest.raises(store.StoreError, match=name):
+            store.load(folder / "deps")
+    path.write_bytes(written)
+    assert store.load(folder / "deps")[0].reaches("a", "d")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100])
+def test_a_file_that_was_cut_off_or_is_gone(run, cut):
+    assert run("apply", "changes.parquet", "deps")[0] == 0
+    path = Path("deps/00000001/edges.parquet")
+    path.write_bytes(path.read_bytes()[:cut])
+    code, out, err = run("query", "deps", "a", "b")
+    assert (code, out) == (2, "")
+    assert err == (
+        "dyntc query: expected the file 'deps/00000001/edges.parquet' as it was written, with the checksum in "
+        "'deps/00000001/manifest.json'; got one with another checksum. "
+        "Restore the file, or build the closure again: dyntc build EDGES deps --replace.\n"
+    )
+    path.unlink()
+    assert "; got none: No such file or directory. Restore the file" in run("query", "deps", "a", "b")[2]
+    assert run("build", "edges.csv", "deps", "--replace")[0] == 0
+    assert (current_version(), run("query", "deps", "a", "d")[0]) == ("00000002", 0)
+
+
+def test_the_version_before_is_not_taken_for_the_current_one(run):
+    """One flipped bit of CURRENT names the other version that is kept."""
+    assert run("apply", "changes.parquet", "deps")[0] == 0
+    path = Path("deps/CURRENT")
+    path.write_text(path.read_text().replace("00000001", "00000000"))
+    assert "the file 'deps/00000000/manifest.json' as it was written" in run("query", "deps", "a", "d")[2]
+
+
+def test_a_folder_without_checksums_is_refused_and_built_again_by_one_command(run):
+    Path("deps/CURRENT").write_text("00000000\n")
+    for words in (("query", "deps", "a", "d"), ("stats", "deps"), ("apply", "changes.parquet", "deps")):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert err == (
+            f"dyntc {words[0]}: expected a closure with checksums; got the folder 'deps', which an earlier release has "
+            "written without. Build it again: dyntc build EDGES deps --replace; where EDGES is "
+            "deps/00000000/edges.parquet, these are its own edges, unchecked.\n"
+        )
+    assert run("build", "deps/00000000/edges.parquet", "deps", "--replace")[0] == 0
+    assert run("query", "deps", "a", "d")[0] == 0
+
+
+def test_a_folder_in_another_format(run, monkeypatch):
+    with monkeypatch.context() as later:
+        later.setattr(store, "FORMAT", 7)
+        assert run("build", "edges.csv", "deps", "--replace")[0] == 0
+    assert "a closure in format 2; got format 7" in run("stats", "deps")[2]
 
 
 def test_replacing_is_another_version(run):
     assert run("build", "edges.csv", "deps", "--replace")[0] == 0
-    assert Path("deps/CURRENT").read_text() == "00000001\n"
+    assert current_version() == "00000001"
 
 
 def test_structs_are_written_as_json(folder, capsys):

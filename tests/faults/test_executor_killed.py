@@ -119,6 +119,13 @@ def test_lost_blocks_are_built_again(cluster, spark, caplog):
     right(c)
 
 
+def test_pairs_after_executors_are_gone(cluster, spark):
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    cluster.kill(EXECUTORS)
+    time.sleep(1)
+    assert c.pairs().count() == len(recomputed(c))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, EXECUTORS])
 @pytest.mark.parametrize("act", ACTS)

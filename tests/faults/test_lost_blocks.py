@@ -56,6 +56,29 @@ def test_what_is_lost_is_built_again(spark, lose, caplog, engine, act):
     assert "built again from its edges: a loss of Checkpoint block rdd_" in caplog.text
 
 
+def test_pairs_after_a_loss(spark, lose):
+    """What is handed out after a loss is whole; what was handed out before it is Spark's, which says what is lost."""
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    before = c.pairs()
+    lose()
+    assert c.pairs().count() == len(recomputed(c))
+    assert c.stats()["details"]["losses"] == 1
+    with pytest.raises(Exception, match=r"(?i)checkpoint block rdd_\w+ not found"):
+        before.count()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
+def test_dataframes_of_every_engine_after_a_loss(spark, lose, engine):
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
+    lose()
+    assert c.pairs().count() == len(recomputed(c))
+    lose()
+    c.create_views("lost")
+    assert spark.table("lost_closure").count() == len(recomputed(c))
+    assert c.stats()["details"]["losses"] == 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])

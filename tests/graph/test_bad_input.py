@@ -169,8 +169,10 @@ from dyntc_spark.errors import SessionError
 spark = session.local(1)
 c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark)
 c.create_views("deps")
+rows = spark.createDataFrame([("a", "c")], "src string, dst string")
 spark.stop()
 questions = [c.pairs, c.edges, c.changes, lambda: c.query([("a", "c")]), lambda: c.create_views("more"), c.on_spark]
+questions += [lambda: c.insert(rows), lambda: DynamicClosure.from_edges(rows)]
 for question in questions:
     try:
         question()

@@ -1,6 +1,7 @@
-"""Numba's cache: a new process loads machine code, a changed kernel is compiled again, read-only folders are left."""
+"""Numba's cache: a new process loads machine code, a changed kernel is compiled again, folders of others are left."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -59,12 +60,21 @@ def test_where_the_package_cannot_be_written_the_cache_lies_elsewhere(package, t
     assert numba.config.CACHE_DIR == ""
 
 
-@pytest.mark.usefixtures("package")
-def test_where_nothing_can_be_written_a_folder_of_this_process_is_made(tmp_path_factory, monkeypatch):
-    blocked = tmp_path_factory.mktemp("blocked") / "file"
-    blocked.write_text("not a folder")
-    monkeypatch.setattr(compile_module, "_bases", lambda: iter([blocked]))
-    assert compile_module._cache_folder().startswith(compile_module.tempfile.gettempdir())
+def test_where_no_folder_is_private_nothing_is_cached(package, tmp_path_factory, monkeypatch, caplog):
+    temporary = tmp_path_factory.mktemp("tmp")
+    prepared = temporary / f"dyntc-numba-{os.getuid()}"
+    prepared.mkdir()
+    for folder in (package / "__pycache__", package / ".cache", prepared):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o777)
+    monkeypatch.setattr(compile_module.Path, "home", lambda: package)
+    monkeypatch.setattr(compile_module.tempfile, "tempdir", str(temporary))
+    double = compile_module.compiled(_double)
+    assert double(21) == 42
+    assert not [*package.rglob("*.nbi"), *temporary.rglob("*.nbi")]
+    for folder in (package / "__pycache__", package / ".cache", prepared):
+        assert f"'{folder}' can be written by others" in caplog.text
+    assert "NUMBA_CACHE_DIR can name another one" in caplog.text
 
 
 def _double(number):

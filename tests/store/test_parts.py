@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +19,7 @@ from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import DamagedBlockError, SetupError
 from dyntc_spark.graph.arrow import edges_table, vertices_table
 from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.store.commits import Commit, Commits
+from dyntc_spark.graph.store.commits import SCHEMA, Commit, Commits
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
@@ -227,3 +230,36 @@ def test_a_session_without_delta(spark, tmp_path):
     error = Place(spark, str(tmp_path)).problem(found.value, "reading")
     assert isinstance(error, SetupError)
     assert "dyntc-spark[delta]" in str(error)
+
+
+@pytest.fixture
+def commits():
+    """A table of two commits."""
+    c = DynamicClosure.from_edges([("a", "b")])
+    batch = Batch("batch", c._graph.edges.edges)
+    made = [commit_of(number, batch, log_table(batch, c._graph, number, "t"), c._graph) for number in (1, 2)]
+    rows = pa.concat_tables([replace(commit, time=dt.datetime.now(dt.timezone.utc)).table() for commit in made])
+    assert len(Commits.read(rows, "deps")) == 2
+    return rows
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEMA.names if name != "batch_id"])
+def test_a_row_of_commits_that_lacks_something(commits, name):
+    """A flipped bit in the footer of a Parquet file can make nulls of a column."""
+    place, kind = commits.schema.get_field_index(name), commits.schema.field(name).type
+    for first in (None, commits[name][0].as_py()):
+        damaged = commits.set_column(place, name, pa.array([first, None], kind))
+        with pytest.raises(
+            DamagedBlockError, match=f"'{name}' in every row of the table 'commits' at 'deps'; got null"
+        ):
+            Commits.read(damaged, "deps")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("number", ["x", "y"]), ("time", [2**62, -(2**62)]), ("edges", [[1], [2]])]
+)
+def test_a_row_of_commits_that_has_something_else(commits, name, values):
+    kind = SCHEMA.field(name).type if name == "time" else None
+    damaged = commits.set_column(commits.schema.get_field_index(name), name, pa.array(values, kind))
+    with pytest.raises(DamagedBlockError, match="the table 'commits' at 'deps' as it was written; got "):
+        Commits.read(damaged, "deps")

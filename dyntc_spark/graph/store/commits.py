@@ -69,6 +69,7 @@ _ARROW = {
 }
 SCHEMA = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(Commit)])
 
+_RESTORE = "Restore the table to an older state with Delta's RESTORE."
 #: What `DynamicClosure.history` shows of the commits that made a version.
 SHOWN = (
     "version",
@@ -97,7 +98,7 @@ class Commits(Sequence[Commit]):
                 raise DamagedBlockError(
                     f"the commit {place} in the table 'commits'",
                     f"{commit.kind} {commit.number}",
-                    "Restore the table to an older state with Delta's RESTORE.",
+                    _RESTORE,
                 )
 
     @classmethod
@@ -107,6 +108,7 @@ class Commits(Sequence[Commit]):
             raise LocationError(
                 f"a closure at {location!r}", "a table 'commits' with other columns", "Choose another location."
             )
+        _refuse_nulls(table, location)
         formats = set(table.column("format").to_pylist())
         if formats - {FORMAT}:
             raise LocationError(
@@ -114,7 +116,13 @@ class Commits(Sequence[Commit]):
                 f"one in format {max(formats)}",
                 "Use a later release of dyntc_spark.",
             )
-        return cls([Commit(**row) for row in table.select(SCHEMA.names).cast(SCHEMA).to_pylist()])
+        try:
+            rows = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
+        except (pa.ArrowException, ValueError, OverflowError) as error:  # other types, years that Python does not have
+            raise DamagedBlockError(
+                f"the table 'commits' at {location!r} as it was written", f"{error!s:.200}", _RESTORE
+            ) from error
+        return cls([Commit(**row) for row in rows])
 
     @property
     def head(self) -> Commit:
@@ -160,3 +168,12 @@ class Commits(Sequence[Commit]):
 
     def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204  (an index or a slice)
         return self._rows[place]
+
+
+def _refuse_nulls(table: pa.Table, location: str) -> None:
+    """Raise the error that names a column with nulls, which only damage makes."""
+    for name in SCHEMA.names:
+        if table.column(name).null_count and name != "batch_id":
+            raise DamagedBlockError(
+                f"a value of {name!r} in every row of the table 'commits' at {location!r}", "null", _RESTORE
+            )

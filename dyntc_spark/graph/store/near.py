@@ -18,11 +18,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dyntc_spark.session import is_connect
+from dyntc_spark.session import is_connect, is_from_spark
 
 #: A condition on rows, made by a function that gives a column by its name: Spark's ``col`` or Arrow's ``field``.
 Where = Callable[[Callable[[str], Any]], Any]
@@ -40,8 +38,10 @@ def folder_of(spark: SparkSession, path: str) -> str | None:
         jvm_path = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # noqa: SLF001  (no other way)
         system = jvm_path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
         found = system.makeQualified(jvm_path).toUri()
-    except (Py4JError, PySparkException):  # no path, or no such system: what Spark says when it reads
-        return None
+    except Exception as error:
+        if is_from_spark(error):  # no path, or no such system: what Spark says when it reads
+            return None
+        raise
     return str(found.getPath()) if found.getScheme() == "file" else None
 
 

@@ -232,9 +232,13 @@ def says(error: Exception, words: tuple[str, ...]) -> bool:
     return any(word in text for word in words)
 
 
+#: What a Python worker raised: the line behind its traceback.
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.*)$", re.MULTILINE)
+
+
 def brief(error: Exception) -> str:
-    """Give the first line that says something, without Java's stack."""
-    lines = [
+    """Give the line that says most: what a Python worker raised, else the first one without Java's stack."""
+    lines: list[str] = _RAISED.findall(str(error))[-1:] or [
         line.strip(" :") for line in str(error).splitlines() if line.strip() and "error occurred while" not in line
     ]
     return (lines[0] if lines else "")[:300]
