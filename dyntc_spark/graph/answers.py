@@ -8,7 +8,6 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.graph.arrow import NO_TARGET, ArrowAnswers, Table, Unknown, Vertex
 from dyntc_spark.graph.frames import frame
@@ -122,8 +121,8 @@ class Answers:
 
     @property
     def _chosen(self) -> Engine:
-        """The engine that is at work, where it was left to be chosen."""
-        return self._engine.current if isinstance(self._engine, Auto) else self._engine
+        """The engine that is at work, wherever its state is."""
+        return self._engine.current
 
     def _count_pairs(self) -> int:
         every = self._graph.vertices.used
