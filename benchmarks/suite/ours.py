@@ -110,7 +110,7 @@ class Ours(System):
 
     def facts(self) -> Mapping[str, object]:
         stats = self.engine.stats()
-        known = {key: stats[key] for key in ("bytes", "chosen", "switches", "affected", "changed") if key in stats}
+        known = {key: stats[key] for key in ("bytes", "moves", "affected", "changed") if key in stats}
         return {**known, "executors": self._session.executors()} if self._session else known
 
     def stop(self) -> None:

@@ -8,14 +8,24 @@ keep two hundred copies of its blocks. Three strategies:
     Blocks stay in the executors, in memory and then on their disks; the plan is
     cut. The write and the report to the driver are one job; on Spark Connect
     the report is a small job of its own (counted with the write), because the
-    server cuts no plan when it answers a query. The blocks of an old state go
-    when the JVM collects the object that stands for it.
+    server cuts no plan when it answers a query.
+
+    What tasks *build* of a small table of this process (``build``) is persisted, and
+    unpersisted as soon as no state uses it. Only the table is a checkpoint, on the
+    executors' disks. A DataFrame that was made of an old state is still right: Spark
+    builds its rows again from the table.
+
+    What is *derived* from an older state (``keep``) is a checkpoint itself, so that
+    its plan does not contain that of the older one. No call of the DataFrame API
+    releases a checkpoint: its blocks go when the JVM of the driver collects the object
+    that stands for it, which it can as soon as no state uses it. Until then Spark
+    moves them to disk where it needs the memory.
 ``parquet``, ``delta``
     Blocks are written to a managed table of the session's catalog (or of
     ``schema``) and read back. It works where nothing may be cached
     (serverless) and survives the loss of executors. A report costs a second
-    job. The table of an old state is dropped as soon as a later state of the
-    same strategy is kept, or on ``close``.
+    job. The table of an old state is dropped as soon as no state uses it, or on
+    ``close``.
 
 Nothing here needs more than the DataFrame API.
 """
@@ -23,7 +33,6 @@ Nothing here needs more than the DataFrame API.
 from __future__ import annotations
 
 import uuid
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,13 +40,17 @@ from functools import reduce
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
+from dyntc_spark.blocks.releases import releases
 from dyntc_spark.errors import SetupError
 from dyntc_spark.session import ensure_open, is_connect
 
 Materialisation: TypeAlias = Literal["local_checkpoint", "parquet", "delta"]
+#: Makes a DataFrame of another one.
+Make: TypeAlias = Callable[[DataFrame], DataFrame]
 #: Runs an action that starts a job, under a description.
 RunAction: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 
@@ -62,6 +75,10 @@ class Lineage(ABC):
         """Materialise ``frame``, cut it off from its plan, and give its column ``reports`` (where not null) apart."""
 
     @abstractmethod
+    def build(self, source: DataFrame, make: Make, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+        """Materialise what ``make`` makes of ``source``, a small table of this process, as `keep` does."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release everything that was kept."""
 
@@ -79,10 +96,40 @@ class LocalCheckpoint(Lineage):
             return kept, _reports(kept).toArrow()
 
         kept, found = run(description, fill)
+        classic = not is_connect(frame.sparkSession)
+        releases.when_gone(kept, lambda: classic)
         return Kept(kept.drop("reports"), kept), found
 
+    def build(self, source: DataFrame, make: Make, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+        """Persist what is made, and let the report's job fill it and the checkpoint of the source."""
+        classic = not is_connect(source.sparkSession)
+
+        def fill() -> tuple[DataFrame, pa.Table]:
+            cut = source.localCheckpoint(eager=not classic, storageLevel=StorageLevel.DISK_ONLY)
+            made = make(cut).persist(StorageLevel.MEMORY_AND_DISK)
+            try:
+                return made, _reports(made).toArrow()
+            except BaseException:
+                made.unpersist()
+                raise
+
+        made, found = run(description, fill)
+
+        def release() -> bool:
+            ensure_open(made.sparkSession)
+            made.unpersist()
+            return classic
+
+        hold = _Hold()
+        releases.when_gone(hold, release)
+        return Kept(made.drop("reports"), hold), found
+
     def close(self) -> None:
-        """Do nothing: the blocks go with the objects that stand for them."""
+        """Do nothing: the blocks go with the states that use them."""
+
+
+class _Hold:
+    """What every state that uses the same blocks refers to."""
 
 
 class ManagedTable(Lineage):
@@ -93,11 +140,9 @@ class ManagedTable(Lineage):
         self._form = form
         self._prefix = f"{_quoted(schema)}." if schema else ""
         self._tables: set[str] = set()
-        self._dropped: list[str] = []  # by the garbage collector, which must not talk to Spark itself
 
     def keep(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
         """Write a table of its own, and read the reports back from it if there are any."""
-        self._sweep()
         table = f"{self._prefix}dyntc_{uuid.uuid4().hex}"
         self._tables.add(table)
 
@@ -108,8 +153,12 @@ class ManagedTable(Lineage):
         except BaseException:
             self._drop(table)
             raise
-        weakref.finalize(kept, self._dropped.append, table).atexit = False
+        releases.when_gone(kept, lambda: self._release(table))
         return Kept(kept.drop("reports"), kept), found
+
+    def build(self, source: DataFrame, make: Make, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+        """Write a table of its own."""
+        return self.keep(make(source), description, run)
 
     def close(self) -> None:
         """Drop every table that is left."""
@@ -118,9 +167,11 @@ class ManagedTable(Lineage):
         for table in list(self._tables):
             self._drop(table)
 
-    def _sweep(self) -> None:
-        while self._dropped:
-            self._drop(self._dropped.pop())
+    def _release(self, table: str) -> bool:
+        if table in self._tables:
+            ensure_open(self._spark)
+            self._drop(table)
+        return False
 
     def _drop(self, table: str) -> None:
         self._spark.sql(f"DROP TABLE IF EXISTS {table}")

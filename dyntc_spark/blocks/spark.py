@@ -29,7 +29,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.columns import all_of, any_of, arrow_columns, cell_schema, checked_columns, where_true, within
-from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
+from dyntc_spark.blocks.lineage import Kept, Lineage, Make, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
@@ -380,7 +380,16 @@ class SparkBackend(Backend):
         """Materialise cells with a column ``reports``: one job; raise the error that a task reported."""
         if renamed:
             frame = frame.withColumnsRenamed(dict(renamed))
-        kept, reports = self._lineage.keep(frame, description, self._action)
+        return self._checked(*self._lineage.keep(frame, description, self._action))
+
+    def build(self, description: str, table: pa.Table, make: Make) -> tuple[Kept, pa.Table]:
+        """Materialise what ``make`` makes of a small table, with a column ``reports``, as `keep` does: one job."""
+        ensure_open(self.spark)
+        return self._checked(*self._lineage.build(self.spark.createDataFrame(table), make, description, self._action))
+
+    @staticmethod
+    def _checked(kept: Kept, reports: pa.Table) -> tuple[Kept, pa.Table]:
+        """Give what was materialised, or raise the error that a task reported."""
         errors = [rows for rows in reports.column("reports").to_pylist() if rows and rows[0]["operation"] < 0]
         if errors:
             workers.read_reports(reports, ())

@@ -42,7 +42,6 @@ from dyntc_spark.closure.algebraic_solve import REACH, SECONDS_A_PRODUCT, LargeS
 from dyntc_spark.closure.algebraic_touched import Touched, ancestors, compared, pairs
 from dyntc_spark.closure.algebraic_update import Factors, Lines, factors, gathered
 from dyntc_spark.closure.certificate import certify_matrix
-from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.lazy_blocks import lazy_blocks
@@ -57,8 +56,6 @@ SPARSE_BITS, DENSE_BITS = 26, 23  #: of a prime; products of dense blocks are fa
 DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense blocks
 REPAIRS = 2.0**-10  #: with ``verify``, about this chance that a build has to be repaired is worth one prime less
 ATTEMPTS = 64  #: builds with fresh weights before the primes are given up
-OVERHEAD = 1e-3  #: seconds of a batch that changes next to nothing
-A_LINE, A_PAIR = 60, 4  #: what an affected line and a pair in its reach cost, in entries read and certified
 REDRAWS = 2  #: fresh weights for the touched rows before all edges get some
 COUNTED = ("batches", "builds", "repairs", "redraws", "singular", "splits", "rebuilt_batches", "certified_rows")
 
@@ -98,7 +95,6 @@ class Algebraic(Engine):
 
     name: ClassVar[str] = "algebraic"
     exact: ClassVar[bool] = False
-    counts_affected: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -328,18 +324,6 @@ class Algebraic(Engine):
         del spark
         return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
 
-    @classmethod
-    def seconds(cls, load: Load, costs: Costs) -> float:
-        """Read, solve and append, certify whichever are fewer of the touched rows and columns, and fold once.
-
-        The ancestors ``R`` of the changed sources are what ``load`` calls affected; the descendants ``Z`` of the
-        changed targets, where they were never counted, are taken to be a row for each change.
-        """
-        above, below = load.affected, load.below or min(load.changes * load.row, load.vertices)
-        certified = min(above * max(load.row, below), below * max(load.row, above))
-        entries = A_LINE * (above + below) + certified + A_PAIR * above * below
-        return OVERHEAD + costs.entry * entries + (2 * costs.job if load.on_spark else 0.0)
-
     @property
     def edges(self) -> Edges:
         """The edges of the graph, sorted."""
@@ -365,8 +349,8 @@ class Algebraic(Engine):
         solution, ``redraws`` the updates with fresh weights after one; ``affected`` are the vertices that reach a
         source of the last batch, ``touched`` the lines that were certified after it. ``splits`` counts the batches
         that were too large to be solved at once and became several updates, ``rebuilt_batches`` those for which a
-        build was likely to be faster. As many rows as are ``affected`` may have ``changed``; ``below`` are the
-        vertices that a changed edge leads to. ``entries`` of the matrix and ``bytes`` are those of the last build.
+        build was likely to be faster. As many rows as are ``affected`` may have ``changed``. ``entries`` of the
+        matrix and ``bytes`` are those of the last build.
         """
         affected = len(self._touched.rows) if self._touched else self.vertices
         return {
@@ -379,7 +363,6 @@ class Algebraic(Engine):
             "bytes": self._bytes,
             "affected": affected,
             "changed": affected,
-            "below": len(self._touched.columns) if self._touched else 0,
             "touched": len(self._touched.lines) if self._touched else self.vertices,
             "seconds_of_last_build": self._build_seconds,
             **self.matrix.stats(),

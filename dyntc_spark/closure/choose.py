@@ -1,7 +1,6 @@
 """Which engines there are, by the names that users choose them by, and how one is made.
 
-To add an engine, add its class to ``ENGINES``. One that ``engine="auto"`` may choose
-brings an estimate of what a batch costs (`Engine.seconds`) and stands in ``CANDIDATES``.
+To add an engine, add its class to ``ENGINES``.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from pyspark.sql import SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.algebraic import Algebraic
-from dyntc_spark.closure.auto import Auto, Where
 from dyntc_spark.closure.centres import Centres
-from dyntc_spark.closure.costs import Costs
 from dyntc_spark.closure.divide_conquer import DivideConquer
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.closure.logarithmic import Logarithmic
 from dyntc_spark.closure.path_counting import PathCounting
+from dyntc_spark.closure.placed import Placed
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import OptionError
@@ -28,8 +26,8 @@ from dyntc_spark.session import session_for
 ENGINES: dict[str, type[Engine]] = {
     engine.name: engine for engine in (Recompute, Refresh, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
 }
-#: Those that ``"auto"`` chooses among; it starts with the first, which builds from scratch where that is faster.
-CANDIDATES: tuple[type[Engine], ...] = (Refresh, Algebraic)
+#: What ``"auto"`` stands for: the engine that suits most graphs, and builds from scratch where that is faster.
+AUTO = Refresh.name
 BACKENDS = ("auto", "local", "spark")
 #: Bytes that a state may take in this process before ``backend="auto"`` moves it to Spark.
 BUDGET = 2**30
@@ -40,14 +38,13 @@ def create(
     backend: str = "local",
     spark: SparkSession | SparkBackend | None = None,
     budget: int = BUDGET,
-    costs: Costs | None = None,
 ) -> Engine:
     """Make the engine called ``name`` with an empty graph.
 
     Parameters
     ----------
     name
-        One of ``ENGINES``, or ``"auto"`` to have one chosen, and another one when the graph has changed.
+        One of ``ENGINES``, or ``"auto"`` for the one that suits most graphs.
     backend
         ``"local"``: the state is in this process; ``"spark"``: on Spark; ``"auto"``: in this process while it fits
         the ``budget``.
@@ -55,13 +52,11 @@ def create(
         The session for a state on Spark; by default the active one, else a local one that is started when needed.
     budget
         Bytes that the state may take in this process, for ``backend="auto"``.
-    costs
-        What single steps take on this machine, for ``name="auto"``; see ``calibrate``.
 
     Examples
     --------
-    >>> create("refresh").name, create("auto").current.name
-    ('refresh', 'refresh')
+    >>> create("centres").name, create("auto").name
+    ('centres', 'refresh')
     """
     if name not in {"auto", *ENGINES}:
         raise OptionError(
@@ -75,8 +70,7 @@ def create(
     if budget < 0:
         raise OptionError("a budget of so many bytes", f"{budget}", "Leave it out for 1 GiB.")
     on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(session_for(spark)))
-    if name != "auto" and backend != "auto":
-        kind = ENGINES[name]
-        return kind(on_spark()) if backend == "spark" else kind()
-    candidates = CANDIDATES if name == "auto" else (ENGINES[name],)
-    return Auto(candidates, Where(backend, on_spark, budget), costs)
+    kind = ENGINES[AUTO if name == "auto" else name]
+    if backend == "auto":
+        return Placed(kind, on_spark, budget)
+    return kind(on_spark()) if backend == "spark" else kind()

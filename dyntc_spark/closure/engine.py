@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.errors import OptionError
 
-__all__ = ["BLOCKS", "Certificate", "Edges", "Engine"]
+if TYPE_CHECKING:
+    from dyntc_spark.closure.condensed import State
 
-#: What other engines take to build their state, in units of what rows of components take.
-BUILD_TIMES = 10
+__all__ = ["BLOCKS", "Certificate", "Edges", "Engine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,8 @@ class Engine(ABC):
     name: ClassVar[str]
     #: Whether a "no" is always right; a "yes" is right in every engine.
     exact: ClassVar[bool]
-    #: Whether `load` tells how many vertices the last batch affected.
-    counts_affected: ClassVar[bool] = False
     #: Bytes that the state may take in this process: `init` raises ``OutgrownError`` above, where the engine can.
     budget: int | None = None
-    #: What single steps take here, for decisions of the engine's own.
-    costs: Costs = Costs()
 
     def __init__(self, backend: Backend | None = None) -> None:
         """Every engine can be made without arguments, or with the backend that its state is to be on."""
@@ -122,7 +118,7 @@ class Engine(ABC):
 
     @property
     def current(self) -> Engine:
-        """The engine that does the work: this one, unless it is one that chooses among others."""
+        """The engine that does the work: this one, unless it only decides where another one has its state."""
         return self
 
     @property
@@ -130,34 +126,15 @@ class Engine(ABC):
         """What the state takes, in this process or on Spark; about, and cheap to ask."""
         return int(self.stats().get("bytes", 0))
 
-    def load(self) -> Load:
-        """The size of the graph, and what the last batch affected, as far as is known; cheap to ask."""
-        stats = self.stats()
-        edges, entries, affected, changed, below = (
-            int(stats.get(name, 0)) for name in ("edges", "entries", "affected", "changed", "below")
-        )
-        return Load(
-            self.vertices, edges, int(stats.get("pairs", entries)), affected=affected, changed=changed, below=below
-        )
+    def take(self, state: State) -> bool:
+        """Take rows of components as they are, and tell whether that was possible; nobody else may change them."""
+        del state
+        return False
 
-    @classmethod
-    def seconds(cls, load: Load, costs: Costs) -> float | None:
-        """Estimate what a batch like the last ones takes; None from an engine that is not to be chosen by costs."""
-        del load, costs
+    def spark_for(self, size: int) -> SparkBackend | None:
+        """Return the backend for rows of so many bytes if they belong on Spark, else None."""
+        del size
         return None
-
-    @classmethod
-    def adopting_seconds(cls, load: Load, costs: Costs) -> float:
-        """Estimate what `adopting` takes: by default a build that costs some times that of rows of components."""
-        build = BUILD_TIMES * costs.number * load.numbers + costs.condensing(load)
-        return build + (costs.job if load.on_spark else 0.0)
-
-    @classmethod
-    def adopting(cls, other: Engine, backend: Backend | None) -> Engine:
-        """Give an engine of this kind with the graph of another one: built from its edges, unless they are alike."""
-        engine = cls(backend)
-        engine.init(other.edges, other.vertices)
-        return engine
 
     def moved(self, backend: Backend) -> Engine:
         """Give the same engine with the same state on another backend, itself when it is there; no rebuild."""

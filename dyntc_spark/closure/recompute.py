@@ -29,7 +29,6 @@ from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure import stripe_frames
 from dyntc_spark.closure.components import Components, closed_within
 from dyntc_spark.closure.condensed import State
-from dyntc_spark.closure.costs import Costs, Load
 from dyntc_spark.closure.edge_set import EdgeSet, answered, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.far import FarState
@@ -279,45 +278,19 @@ class Recompute(Engine):
         """What rows and edges take."""
         return self._closed.bytes + self._edges.keys.nbytes
 
-    def load(self) -> Load:
-        """The size of the graph; what a batch affected is not known."""
-        held = 0 if isinstance(self._closed, Joined) else self._closed.numbers
-        return Load(vertices=self.vertices, edges=self._edge_count, pairs=self._closed.pairs, held=held)
-
-    @classmethod
-    def seconds(cls, load: Load, costs: Costs) -> float:
-        """Condense and close everything."""
-        near, far = costs.number * load.numbers, costs.job + costs.far_number * load.numbers / load.cores
-        return costs.batch + costs.condensing(load) + (far if load.on_spark else near)
-
-    @classmethod
-    def adopting_seconds(cls, load: Load, costs: Costs) -> float:
-        """Copy the edges and the rows."""
-        return costs.condensing(load) + costs.number * load.numbers
-
-    @classmethod
-    def adopting(cls, other: Engine, backend: Backend | None) -> Engine:
-        """Take the rows of ``refresh`` as they are; from another engine, its edges."""
-        state = getattr(other, "state", None)
-        if not isinstance(state, State) or (backend is None) == isinstance(state, FarState):
-            return super().adopting(other, backend)
-        engine = cls(backend)
-        if isinstance(state, FarState):
-            engine._closed = state
+    def take(self, state: State) -> bool:
+        """Take rows as they are; from this process they move to Spark if that is where the others are."""
+        if self._spark is None:
+            if isinstance(state, FarState):
+                return False
+            self._edges, self._closed = state.edges, Condensation.taken(state)
         else:
-            engine._edges, engine._closed = state.edges, Condensation.taken(state)
-        return engine
-
-    def take(self, other: Engine) -> bool:
-        """Take the rows of ``refresh``, which are where ours would be, as they are; tell whether that was possible."""
-        taken = type(self).adopting(other, self._spark)
-        if not isinstance(taken, Recompute) or other.backend != self.backend:
-            return False
-        self._edges, self._closed = taken._edges, taken._closed  # noqa: SLF001  (one of us)
+            self._edges = EdgeSet.of(Edges.of())
+            self._closed = state if isinstance(state, FarState) else FarState.moved(state, self._spark)
         return True
 
     def spark_for(self, size: int) -> SparkBackend | None:
-        """Where rows of so many bytes would be on Spark; None: they would be in this process."""
+        """Return the backend of the rows if it is on Spark, whatever their size."""
         del size
         return self._spark
 

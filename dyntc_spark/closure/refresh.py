@@ -40,11 +40,10 @@ from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure import stripe_frames
 from dyntc_spark.closure.built import Built
 from dyntc_spark.closure.condensed import GARBAGE_LEAST, MOST_REPLACED, State
-from dyntc_spark.closure.costs import Costs, Load
+from dyntc_spark.closure.costs import affected_limit
 from dyntc_spark.closure.edge_set import EdgeSet, checked, distinct, keys_of
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.far import FarState
-from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels import refresh_answers
 from dyntc_spark.kernels.refresh_answers import Former
@@ -58,8 +57,6 @@ WASTE, SLOW = 0.25, 1.5
 MOST_SKIPPED = 8
 #: A state of fewer bytes is not worth a copy.
 SMALL = 2**18
-#: Numbers in the rows of affected vertices, above which they are read by a job rather than searched for.
-MANY = 2 * 10**6
 
 
 @dataclass
@@ -122,7 +119,6 @@ class Refresh(Engine):
 
     name: ClassVar[str] = "refresh"
     exact: ClassVar[bool] = True
-    counts_affected: ClassVar[bool] = True
 
     def __init__(self, backend: Backend | None = None, *, rebuild_share: float | None = None) -> None:
         if rebuild_share is not None and not 0 <= rebuild_share <= 1:
@@ -259,52 +255,17 @@ class Refresh(Engine):
         """What rows, edges and components take."""
         return self._closed.bytes
 
-    def load(self) -> Load:
-        """The size of the graph, and what the last batch affected and changed."""
-        return self._loaded(0)
-
-    @classmethod
-    def seconds(cls, load: Load, costs: Costs) -> float:
-        """Search for the affected vertices and build their rows, or build everything, when most are affected."""
-        built = Recompute.seconds(load, costs)
-        if costs.batch + costs.change * load.changes > built:  # nobody looks for what is affected
-            return built
-        found = costs.batch + costs.change * load.changes + costs.affected * load.affected * load.degree
-        read = costs.job if load.on_spark and load.affected * load.width > MANY else 0.0
-        rows = costs.rebuilt * load.changed * load.width + read
-        return found + min(rows, built) if load.affected <= REBUILD_SHARE * load.vertices else found + built
-
-    @classmethod
-    def adopting_seconds(cls, load: Load, costs: Costs) -> float:
-        """Copy the edges and the rows, as `recompute` does."""
-        return Recompute.adopting_seconds(load, costs)
-
-    @classmethod
-    def adopting(cls, other: Engine, backend: Backend | None) -> Engine:
-        """Take the rows of ``recompute`` as they are; from another engine, its edges."""
-        state = getattr(other, "state", None)
-        if not isinstance(state, State) or (backend is None) == isinstance(state, FarState):
-            return super().adopting(other, backend)
-        engine = cls(backend)
-        engine._closed = state
-        return engine
-
-    def take(self, other: Engine) -> bool:
-        """Take the rows of another engine as they are, and tell whether that was possible."""
-        state = getattr(other, "state", None)
-        if not isinstance(state, State) or (isinstance(state, FarState) and not self._spark):
+    def take(self, state: State) -> bool:
+        """Take rows as they are; from this process they move to Spark if that is where the others are."""
+        if isinstance(state, FarState) and self._spark is None:
             return False
-        self.take_state(state)
-        return True
-
-    def take_state(self, state: State) -> None:
-        """Take rows that nobody else changes; from this process they move to where the others would be."""
         if self._spark is not None and not isinstance(state, FarState):
             state = FarState.moved(state, self._spark)
         self._closed, self._former = state, None
+        return True
 
     def spark_for(self, size: int) -> SparkBackend | None:
-        """Where rows of so many bytes would be on Spark; None: they would be in this process."""
+        """Return the backend of the rows if it is on Spark, whatever their size."""
         del size
         return self._spark
 
@@ -341,19 +302,6 @@ class Refresh(Engine):
             "seconds_of_last_batch": self._seconds,
         }
 
-    def _loaded(self, changes: int) -> Load:
-        closed = self._closed
-        return Load(
-            self.vertices,
-            closed.edge_count,
-            closed.pairs,
-            changes=changes,
-            affected=closed.affected,
-            changed=self._changed,
-            on_spark=self._spark is not None,
-            held=closed.numbers,
-        )
-
     def _limit(self, changes: int) -> int:
         """Give how many vertices a batch may affect before a build from scratch is likely to be faster.
 
@@ -362,10 +310,9 @@ class Refresh(Engine):
         n = self.vertices
         if self._share is not None:
             return int(self._share * n)
-        load, costs = self._loaded(changes), self.costs
-        left = Recompute.seconds(load, costs) - costs.batch - costs.change * changes
-        each = costs.affected * load.degree + costs.rebuilt * load.width
-        return int(min(REBUILD_SHARE * n, left / each)) if left >= 0 else -1
+        closed = self._closed
+        limit = affected_limit(changes, n, closed.edge_count, closed.numbers, on_spark=self._spark is not None)
+        return int(min(REBUILD_SHARE * n, limit)) if limit >= 0 else -1
 
     def _tidy(self) -> None:
         """Forget what the last batch replaced, and use its space."""

@@ -18,7 +18,6 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.components import Components
 from dyntc_spark.closure.condensed import State
 from dyntc_spark.closure.edge_set import EdgeSet
@@ -80,16 +79,9 @@ def restore(
 
     ``far`` has the stored rows as a DataFrame, with the column ``payload``, where these are to be on Spark.
     """
-    if payloads.get(MEMBERS) and (far or payloads.get(ROWS)) and isinstance(engine, Auto | Refresh | Recompute):
+    if payloads.get(MEMBERS) and (far or payloads.get(ROWS)) and isinstance(engine.current, Refresh | Recompute):
         parts = _components(payloads, edges, vertices)
-        if far:
-            backend, rows = far
-            made = Refresh(backend)
-            made.take_state(FarState.stored(parts, backend, rows))
-        else:
-            made = Refresh()
-            made.take_state(_state(payloads, parts))
-        if engine.take(made):
+        if engine.take(FarState.stored(parts, *far) if far else _state(payloads, parts)):
             engine.grow(max(engine.vertices, vertices))
             return
     engine.init(edges.edges, vertices)

@@ -75,9 +75,9 @@ class Stripes:
         if not count:
             return cls(backend, (), np.zeros(0, np.int32)), 0
         parts = subgraph.cut(offsets, targets, min(backend.parallelism, max(1, count // LEAST_RANGE)))
-        table = stripe_tasks.parts_table(parts, sizes)
-        made = backend.spark.createDataFrame(table).mapInArrow(stripe_tasks.closing(STRIPE_NUMBERS), STRIPES)
-        layer, lengths, pairs = _written(backend, "close stripes", made, count)
+        table, close = stripe_tasks.parts_table(parts, sizes), stripe_tasks.closing(STRIPE_NUMBERS)
+        made = backend.build("close stripes", table, lambda source: source.mapInArrow(close, STRIPES))
+        layer, lengths, pairs = _layer(*made, count)
         return cls(backend, (layer,), lengths), pairs
 
     @classmethod
@@ -99,7 +99,7 @@ class Stripes:
         if not len(sizes):
             return cls(backend, (), np.zeros(0, np.int32)), 0
         made = frame.mapInArrow(stripe_tasks.admitting(sizes), STRIPES)
-        layer, lengths, pairs = _written(backend, "take stored stripes", made, len(sizes))
+        layer, lengths, pairs = _layer(*backend.keep("take stored stripes", made, {}), len(sizes))
         require(bool((lengths[sizes > 0] > 0).all()), "rows", "a row of each component", "fewer")
         return cls(backend, (layer,), lengths), pairs
 
@@ -152,7 +152,7 @@ class Stripes:
         ends = dict(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
         task = stripe_tasks.rewriting(overlay, ends, STRIPE_NUMBERS)
         made = self._frame(touched).mapInArrow(task, STRIPES)
-        layer, lengths, _ = _written(self.backend, "rewrite stripes", made, count)
+        layer, lengths, _ = _layer(*self.backend.keep("rewrite stripes", made, {}), count)
         old = np.zeros(count, np.int32)
         old[: len(self.lengths)] = self.lengths
         for first in touched.tolist():
@@ -200,9 +200,8 @@ def _where(kept: Kept, firsts: Iterable[int]) -> DataFrame:
     return kept.frame.where(f"first IN ({listed})")
 
 
-def _written(backend: SparkBackend, what: str, made: DataFrame, count: int) -> tuple[Layer, Ids, int]:
-    """Materialise stripes; give them, the lengths of their rows by number, and the pairs that were reported."""
-    kept, answers = backend.keep(what, made, {})
+def _layer(kept: Kept, answers: pa.Table, count: int) -> tuple[Layer, Ids, int]:
+    """Return stripes that were materialised, the lengths of their rows by number, and the pairs that were reported."""
     lengths, firsts, pairs = np.zeros(count, np.int32), [], 0
     for reports in answers.column("reports").to_pylist():
         for report in reports:

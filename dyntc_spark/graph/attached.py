@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import choose
-from dyntc_spark.closure.auto import Auto
 from dyntc_spark.closure.engine import Engine
-from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.closure.restored import restore
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
 from dyntc_spark.graph.history import Difference, Tally, Version
@@ -255,7 +251,7 @@ class Attached(Shown):
         closure = cls(choose.create(*asked, place.spark), place.spark)
         near = not repairing  # whatever is stored of a closure is not used then
         loaded = store.load(
-            wanted, repairing=repairing, near=lambda size: near and _spark_for(closure._engine, size) is None
+            wanted, repairing=repairing, near=lambda size: near and closure._engine.spark_for(size) is None
         )
         closure._asked, closure._store = asked, store
         closure._door.publish(Version(loaded.graph, loaded.graph, loaded.commit.version, loaded.counts))
@@ -267,7 +263,7 @@ class Attached(Shown):
         if loaded.anew:
             self._engine.init(graph.edges.edges, graph.vertices.extent)
             return
-        backend = _spark_for(self._engine, start.bytes) if start.vertices else None
+        backend = self._engine.spark_for(start.bytes) if start.vertices else None
         far = (backend, far_rows(store.place, start)) if backend else None
         restore(self._engine, loaded.payloads, loaded.edges, loaded.extent, far)
         self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
@@ -302,8 +298,3 @@ class Attached(Shown):
         if self._store is None:
             raise OptionError("a closure at a location", "one in memory only", "Call save() first, or open().")
         return self._store
-
-
-def _spark_for(engine: Engine, size: int) -> SparkBackend | None:
-    """Where rows of so many bytes would be on Spark; None: in this process, or the engine keeps none."""
-    return engine.spark_for(size) if isinstance(engine, Auto | Refresh | Recompute) else None

@@ -102,7 +102,8 @@ class DynamicClosure(Streamed):
             The session in which answers become DataFrames; by default that of ``edges``, else the active one,
             else a local one that is started when an answer first needs it.
         engine
-            The name of an engine, or ``"auto"`` to have one chosen. ``"path_counting"`` takes acyclic graphs only.
+            The name of an engine, or ``"auto"`` for the one that suits most graphs. ``"path_counting"`` takes
+            acyclic graphs only.
         backend
             Where the state is kept: ``"local"`` in this process, ``"spark"`` as DataFrames of blocks, ``"auto"`` in
             this process as long as that has room.
@@ -304,7 +305,7 @@ class DynamicClosure(Streamed):
             shown.at("numbering the vertices")
             numbers, names = graph.vertices.numbered(ends)
             names = _united(names, further)
-            shown.at(f"closing, engine {self._engine.name}")
+            shown.at(f"closing, engine {self._engine.current.name}")
             new = np.arange(len(names))
             with _naming_cycles(graph.vertices.names, names, new):
                 self._door.advance(lambda: self._engine.init(numbers, len(names)), mend=lambda: None)

@@ -84,7 +84,9 @@ class Growing(RuleBasedStateMachine):
     @rule(kind=st.sampled_from([Refresh, Recompute]))
     def change_engine(self, kind):
         backend = self.backends[-1] if self.engine.backend == "spark" else None
-        self.engine, self.batched = kind.adopting(self.engine, backend), False
+        other = kind(backend) if backend else kind()
+        assert other.take(self.engine.state)
+        self.engine, self.batched = other, False
 
     @rule(data=st.data())
     def change_backend(self, data):

@@ -164,7 +164,7 @@ def test_real_packages_and_their_real_changes():
 
 
 def test_engines_by_name():
-    assert isinstance(choose.create("auto").current, Refresh)
+    assert isinstance(choose.create("auto"), Refresh)
     assert isinstance(choose.create("recompute"), Recompute)
     with pytest.raises(OptionError, match=r"an engine called 'auto', .*'recompute'.*; got 'recompote'\."):
         choose.create("recompote")

@@ -245,4 +245,4 @@ def test_changes_are_the_pairs_that_differ():
 
 def test_by_name():
     assert isinstance(choose.create("refresh"), Refresh)
-    assert isinstance(choose.create("auto").current, Refresh)
+    assert isinstance(choose.create("auto"), Refresh)

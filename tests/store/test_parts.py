@@ -123,6 +123,18 @@ def test_a_closure_comes_back_and_goes_on(edges, more):
     assert other.verify().holds
 
 
+@pytest.mark.parametrize("backend", ["auto", "local"])
+def test_a_closure_stored_by_another_engine_is_built_from_its_edges(backend):
+    """Version 0.1 stored the edges only while its ``auto`` had chosen an engine without rows."""
+    algebraic = choose.create("algebraic")
+    algebraic.init(Edges.of([0, 1, 2], [1, 2, 0]), SIZE)
+    payloads = payloads_of(algebraic)
+    assert set(payloads) == {"edges"}
+    engine = choose.create("auto", backend)
+    restored.restore(engine, payloads, restored.read_edges(payloads, SIZE), SIZE)
+    assert engine.query([0, 2, 0], [2, 1, 3]).tolist() == [True, True, False]
+
+
 @given(st.data())
 def test_a_flipped_byte_is_seen(data):
     payloads = payloads_of(engine_of([(0, 1), (1, 2), (2, 0), (2, 3)]))
