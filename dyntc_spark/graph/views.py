@@ -161,7 +161,10 @@ def _parts(text: str, shown: str) -> tuple[dict[str, str], str]:
     The clause names the view ``shown`` once, so that a statement about one view sees one version.
     """
     names = {name: f"shown_{name}" for name in RELATIONS if f"{{{name}}}" in text}
-    parts = [f"{called} AS (SELECT {name}.* FROM shown WHERE part = '{name}')" for name, called in names.items()]  # noqa: S608
+    parts = [
+        f"{called} AS (SELECT {name}.* FROM shown WHERE part = '{name}')"  # noqa: S608  (names of ours)
+        for name, called in names.items()
+    ]
     return names, ",\n".join([f"WITH shown AS (TABLE {shown})", *parts]) + "\n"
 
 
