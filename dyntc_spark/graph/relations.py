@@ -68,7 +68,7 @@ class Layered:
             return self._sent(content(every))
         above = frame(self._spark, table)
         kept = self._base.join(F.broadcast(above.select("number")), "number", "left_anti")
-        return kept.unionByName(above)
+        return kept.unionByName(above.where("vertex IS NOT NULL"))
 
     def _sent(self, table: pa.Table) -> DataFrame:
         self._bytes, self._schema, self._above = table.nbytes, table.schema, np.zeros(0, np.int64)
@@ -89,12 +89,12 @@ class Relations:
         every = graph.vertices.used
         vertices = self._vertices.frame(
             lambda numbers: _vertices(graph, numbers), every, None if touched is None else touched.vertices
-        ).where("vertex IS NOT NULL")
+        )
         rows = engine.rows(self.spark, look=touched is None)
         if rows is None:
             rows = self._rows.frame(
                 lambda numbers: _rows(graph, engine, numbers), every, None if touched is None else touched.rows
-            ).where("vertex IS NOT NULL")
+            )
         else:
             self._rows = Layered(self.spark)  # what was sent before the state moved is no longer followed
             if "paths" not in rows.columns:

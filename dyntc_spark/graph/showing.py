@@ -67,8 +67,11 @@ class Shown(Answers):
         views = Views(session_for(self._spark), prefix)
         relations = Relations(views.spark)
         with self._door.changing(), progress("creating views", 1):
-            views.register(self._relations(relations, None), self._vertex_type)
-            self._views.append((views, relations))
+            views.register(self._relations(relations, None), self._vertex_type, self.version)
+            replaced = [old for old, _ in self._views if (old.spark, old.prefix) == (views.spark, prefix)]
+            self._views = [(old, tables) for old, tables in self._views if old not in replaced] + [(views, relations)]
+            for old in replaced:
+                old.drop_hidden()
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the closure with matplotlib, and give the axes.
@@ -136,19 +139,21 @@ class Shown(Answers):
         self._views = [(views, relations) for views, relations in self._views if views.current()]
         if self._views and touched is not None:
             touched = self._with_rows(touched)
+        failures = []
         for views, relations in list(self._views):
-            self._bring_up_to_date(views, relations, touched)
-
-    def _bring_up_to_date(self, views: Views, relations: Relations, touched: Touched | None) -> None:
-        try:
-            views.refresh(self._relations(relations, touched), self._vertex_type)
-        except PySparkException as error:
-            self._views.remove((views, relations))
+            # Views that do not show the version before this batch take everything.
+            known = touched if views.version == self.version - 1 else None
+            try:
+                views.refresh(self._relations(relations, known), self._vertex_type, self.version)
+            except PySparkException as error:
+                failures.append((views.prefix, error))
+                self._views = [(other, tables) for other, tables in self._views if other is not views]
+        for prefix, failure in failures[:1]:
             raise SessionError(
-                f"a session that brings the views {views.prefix}_* up to date",
-                f"{type(error).__name__}: {error}",
-                "The batch itself is done. Create the views again.",
-            ) from error
+                f"a session that brings the views {prefix}_* up to date",
+                f"{type(failure).__name__}: {failure}",
+                "The batch itself is done. The views stay at one version, all of them; create them again.",
+            ) from failure
 
     def _with_rows(self, touched: Touched) -> Touched:
         """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted."""

@@ -1,10 +1,22 @@
 """SQL views and table functions of a closure: the statements in ``sql/`` over what the closure holds now.
 
 Each file of ``sql/`` is one ``SELECT`` over the relations in braces; the comment
-behind a column becomes its comment in the catalog. The relations are temporary views
-too, under names of their own, and the only ones that a batch registers again: views and
-functions read them by name whenever they are asked. So a view that was dropped does
-not come back, and one that somebody else has put in its place is left alone.
+behind a column becomes its comment in the catalog. All relations of a version are one
+hidden temporary view, and this is the only view that a batch replaces:
+
+    <prefix>_closure, ... -> dyntc_views_<prefix> -> dyntc_<mark> (replaced by each batch)
+
+Spark replaces one temporary view in one step, and looks names up whenever a view is asked. So the
+views of a prefix go from one version to the next together. The view in the middle does the same
+for a prefix that is given to another closure, or to vertices of another type.
+
+Spark looks the hidden view up once for each view that a statement names. A batch can come between
+two of these lookups, and a user can join DataFrames that were made before and after a batch. Such a
+plan is refused: the hidden view carries an observed metric that has one name for the prefix and
+another definition in each version, and Spark's analysis does not accept both in one plan.
+
+A view that was dropped does not come back, and one that somebody else has put in its
+place is left alone.
 """
 
 from __future__ import annotations
@@ -18,6 +30,7 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import IdentifierError, SessionError
 from dyntc_spark.graph.walk import walk
@@ -25,8 +38,19 @@ from dyntc_spark.session import ensure_open
 
 NAMES = ("edges", "vertices", "closure", "changes", "stats")
 FUNCTIONS = ("descendants", "ancestors", "path")
-#: What the statements are about.
-RELATIONS = ("vertices", "rows", "changes", "stats")
+#: What the statements are about: relations and their columns. ``{vertex}`` is the type of the vertices.
+RELATIONS = {
+    "vertices": {"number": "INT", "vertex": "{vertex}", "successors": "ARRAY<INT>"},
+    "rows": {"number": "INT", "vertex": "{vertex}", "reached": "ARRAY<INT>", "paths": "ARRAY<DECIMAL(38, 0)>"},
+    "changes": {"src": "{vertex}", "dst": "{vertex}", "op": "STRING", "version": "BIGINT"},
+    "stats": {
+        **dict.fromkeys(("version", "vertices", "edges", "pairs"), "BIGINT"),
+        **dict.fromkeys(("inserted", "deleted", "insertions_ignored", "deletions_ignored"), "BIGINT"),
+        "engine": "STRING",
+        "backend": "STRING",
+        "details": "MAP<STRING, STRING>",
+    },
+}
 
 _log = logging.getLogger(__name__)
 
@@ -48,19 +72,22 @@ class Views:
         require_prefix(prefix)
         self.spark = spark
         self.prefix = prefix
-        self._mark = uuid.uuid4().hex[:12]
+        self.version = -1  # the version that the views show
+        self._hidden = ""
         self._vertex = ""  # the type of the vertices that views and functions are made for
 
-    def register(self, relations: Mapping[str, DataFrame], vertex: str) -> None:
+    def register(self, relations: Mapping[str, DataFrame], vertex: str, version: int) -> None:
         """Create the views and functions, in place of any of the same names, for vertices of this type."""
-        self._put(relations)
-        self._create(NAMES, vertex)
+        self._create(NAMES, relations, vertex)
+        self.version = version
 
-    def refresh(self, relations: Mapping[str, DataFrame], vertex: str) -> None:
-        """Let the views stand for the relations as they are now."""
-        self._put(relations)
-        if vertex != self._vertex:  # a graph without vertices got some
-            self._create(tuple(name for name in NAMES if self._is_ours(name)), vertex)
+    def refresh(self, relations: Mapping[str, DataFrame], vertex: str, version: int) -> None:
+        """Let all views go to another version in one step; where that fails, all of them stay as they are."""
+        if vertex == self._vertex:
+            one_relation(self.spark, relations, self.prefix, vertex).createOrReplaceTempView(self._hidden)
+        else:  # a graph without vertices got some
+            self._create(tuple(name for name in NAMES if self._is_ours(name)), relations, vertex)
+        self.version = version
 
     def current(self) -> bool:
         """Tell whether there is still a session whose views are to be kept up to date."""
@@ -70,20 +97,26 @@ class Views:
             return False
         return True
 
-    def _put(self, relations: Mapping[str, DataFrame]) -> None:
-        for name, relation in relations.items():
-            relation.createOrReplaceTempView(self._relation(name))
+    def drop_hidden(self) -> None:
+        """Drop the hidden view, which no view reads any more."""
+        self.spark.catalog.dropTempView(self._hidden)
 
-    def _relation(self, name: str) -> str:
-        return f"dyntc_{self._mark}_{name}"
-
-    def _create(self, names: tuple[str, ...], vertex: str) -> None:
-        relations = {name: self._relation(name) for name in RELATIONS}
+    def _create(self, names: tuple[str, ...], relations: Mapping[str, DataFrame], vertex: str) -> None:
+        before, hidden = self._hidden, f"dyntc_{uuid.uuid4().hex[:12]}"
+        one_relation(self.spark, relations, self.prefix, vertex).createOrReplaceTempView(hidden)
+        # The views of this prefix that are there go to the new relation with this statement, all at once.
+        self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {self._shown} AS TABLE {hidden}")
+        self._hidden = hidden
+        if before:
+            self.spark.catalog.dropTempView(before)
         for name in names:
-            create(self.spark, f"{self.prefix}_{name}", statement(name), relations)
+            text = statement(name)
+            create(self.spark, f"{self.prefix}_{name}", text, *_parts(text, self._shown))
+        if {"edges", "closure"} <= set(names):
+            self._create_functions(vertex)
         self._vertex = vertex
-        if not {"edges", "closure"} <= set(names):
-            return
+
+    def _create_functions(self, vertex: str) -> None:
         try:
             self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop:int,src:{vertex},dst:{vertex}>>")
             for name in FUNCTIONS:
@@ -92,12 +125,47 @@ class Views:
         except PySparkException as error:
             _log.warning("This session takes no table functions; %s_* has the views only: %s", self.prefix, error)
 
+    @property
+    def _shown(self) -> str:
+        return f"dyntc_views_{self.prefix}"
+
     def _is_ours(self, name: str) -> bool:
         """Tell whether a view of this name is there and has our columns."""
         try:
             return self.spark.table(f"{self.prefix}_{name}").columns == list(column_comments(statement(name)))
         except PySparkException:
             return False
+
+
+def one_relation(spark: SparkSession, relations: Mapping[str, DataFrame], prefix: str, vertex: str) -> DataFrame:
+    """Return one relation with the rows of all: ``part`` names the relation, the column of that name has its row.
+
+    No two relations that this returns for a prefix can be in one plan.
+    """
+    types = {name: ", ".join(map(" ".join, columns.items())) for name, columns in RELATIONS.items()}
+    types = {name: columns.replace("{vertex}", vertex) for name, columns in types.items()}
+    nothing = {name: f"CAST(NULL AS STRUCT<{columns}>) AS {name}" for name, columns in types.items()}
+    version = F.max(F.lit(uuid.uuid4().hex)).alias("version")
+    metric = f"{prefix}_*: views of two versions in one statement. Run it again"
+    made = spark.range(0).observe(metric, version).selectExpr("'' AS part", *nothing.values())
+    for name, relation in relations.items():
+        row = f"struct({', '.join(RELATIONS[name])}) AS {name}"
+        # A subquery, since Spark would copy all rows of all relations for a literal before it leaves out the others.
+        made = made.unionAll(relation.selectExpr(f"(SELECT '{name}') AS part", *{**nothing, name: row}.values()))
+    return made
+
+
+def _parts(text: str, shown: str) -> tuple[dict[str, str], str]:
+    """Return what the relations of a statement are called in it, and the clause that defines them.
+
+    The clause names the view ``shown`` once, so that a statement about one view sees one version.
+    """
+    names = {name: f"shown_{name}" for name in RELATIONS if f"{{{name}}}" in text}
+    parts = [
+        f"{called} AS (SELECT {name}.* FROM shown WHERE part = '{name}')"  # noqa: S608  (names of ours)
+        for name, called in names.items()
+    ]
+    return names, ",\n".join([f"WITH shown AS (TABLE {shown})", *parts]) + "\n"
 
 
 def require_prefix(prefix: str) -> None:
@@ -110,13 +178,28 @@ def require_prefix(prefix: str) -> None:
         )
 
 
-def create(spark: SparkSession, view: str, text: str, relations: Mapping[str, str], *, permanent: bool = False) -> None:
-    """Create a view, in place of one of the same name, by a statement over relations that are called as given."""
+def create(
+    spark: SparkSession, view: str, text: str, relations: Mapping[str, str], given: str = "", *, permanent: bool = False
+) -> None:
+    """Create a view, in place of one of the same name, by a statement over relations that are called as given.
+
+    ``given`` is a clause that stands before the statement.
+    """
     columns = ", ".join(f"{column} COMMENT {_quoted(said)}" for column, said in column_comments(text).items())
-    body = re.sub(r"\{(\w+)\}", lambda found: relations[found[1]], text)
     about = _quoted(text.partition(": ")[2].partition("\n")[0])
     kind = "VIEW" if permanent else "TEMPORARY VIEW"
-    spark.sql(f"CREATE OR REPLACE {kind} {view} ({columns}) COMMENT {about} AS\n{body}")
+    spark.sql(f"CREATE OR REPLACE {kind} {view} ({columns}) COMMENT {about} AS\n{given}{filled(text, relations)}")
+
+
+def filled(text: str, relations: Mapping[str, str]) -> str:
+    """Return a statement with what its names in braces stand for.
+
+    Examples
+    --------
+    >>> filled("SELECT * FROM {rows}", {"rows": "t"})
+    'SELECT * FROM t'
+    """
+    return re.sub(r"\{(\w+)\}", lambda found: relations[found[1]], text)
 
 
 @cache

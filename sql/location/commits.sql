@@ -1,4 +1,6 @@
 -- <prefix>_commits: the versions of the closure, a row each.
+WITH {published}
+versions AS (SELECT * FROM published WHERE kind IN ('save', 'batch', 'drop', 'reset'))
 SELECT
     version,             -- the number of the version
     kind,                -- 'save' for the first one, then 'batch', 'drop' or 'reset'
@@ -12,5 +14,4 @@ SELECT
     vertices,            -- vertices after it
     edges,               -- edges after it
     seconds              -- how long it took
-FROM {commits}
-WHERE kind IN ('save', 'batch', 'drop', 'reset')
+FROM versions

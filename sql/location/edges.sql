@@ -1,15 +1,15 @@
 -- <prefix>_edges: the edges at the last version that is published.
 -- The last checkpoint has them as stripes of numbers: 32 bytes of header, the length of each row, then the rows, all
 -- as integers of 4 bytes, the lowest first. What was logged since then is added to it.
-WITH base AS (SELECT max_by(token, number) AS token, max(number) AS number FROM {commits} WHERE checkpoint),
+WITH {published}
 anew AS (
     SELECT max(c.number) AS number
-    FROM {commits} AS c CROSS JOIN base
+    FROM published AS c CROSS JOIN base
     WHERE c.kind = 'reset' AND c.number > base.number
 ),
 logged AS (
     SELECT l.src AS src, l.dst AS dst, max_by(l.op, l.version) AS op
-    FROM {log} AS l JOIN {commits} AS c ON c.token = l.token CROSS JOIN base CROSS JOIN anew
+    FROM {log} AS l JOIN published AS c ON c.token = l.token CROSS JOIN base CROSS JOIN anew
     WHERE l.op IN ('insert', 'delete') AND c.number > base.number AND c.number >= coalesce(anew.number, 0)
     GROUP BY l.src, l.dst
 ),

@@ -1,13 +1,13 @@
 -- <prefix>_vertices: the vertices at the last version that is published, those without edges included.
-WITH base AS (SELECT max_by(token, number) AS token, max(number) AS number FROM {commits} WHERE checkpoint),
+WITH {published}
 anew AS (
     SELECT max(c.number) AS number
-    FROM {commits} AS c CROSS JOIN base
+    FROM published AS c CROSS JOIN base
     WHERE c.kind = 'reset' AND c.number > base.number
 ),
 logged AS (
     SELECT l.op AS op, l.version AS version, array(l.src, l.dst) AS ends
-    FROM {log} AS l JOIN {commits} AS c ON c.token = l.token CROSS JOIN base CROSS JOIN anew
+    FROM {log} AS l JOIN published AS c ON c.token = l.token CROSS JOIN base CROSS JOIN anew
     WHERE l.op <> 'delete' AND c.number > base.number AND c.number >= coalesce(anew.number, 0)
 ),
 told AS (

@@ -1,7 +1,9 @@
 """SQL views over a location, for whoever has a session and not this library.
 
 They read the tables of the location, by the commits that are published there. So they see whole versions only,
-and the last one whenever they are asked, whoever has written it.
+and the last one whenever they are asked, whoever has written it. Which commits count is said in one place,
+``sql/location/published.sql``: those of which the statement sees all rows. So views in one statement, which
+reads each table once, show one version, although Spark does not read all tables at the same moment.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from dyntc_spark.errors import LocationError
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.recorded import TABLE as CHANGES
-from dyntc_spark.graph.views import create, require_prefix, statement
+from dyntc_spark.graph.views import create, filled, require_prefix, statement
 
 NAMES = ("commits", "edges", "vertices")
 TABLES = ("commits", "log", "vertices", "blocks")
@@ -32,6 +34,7 @@ def create_views(place: Place, prefix: str, *, permanent: bool) -> list[str]:
         )
     names = (*NAMES, CHANGES) if place.exists(CHANGES) else NAMES
     relations = {"integer": INTEGER, **{table: place.identifier(table) for table in (*TABLES, CHANGES)}}
+    relations["published"] = filled(statement("location/published"), relations)
     with place.translating("creating views of the location"):
         for name in names:
             create(place.spark, f"{prefix}_{name}", statement(f"location/{name}"), relations, permanent=permanent)
