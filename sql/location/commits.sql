@@ -1,7 +1,7 @@
 -- <prefix>_commits: the versions of the closure, a row each.
 SELECT
     version,             -- the number of the version
-    kind,                -- 'save' for the first one, then 'batch', 'drop' or 'reset'
+    kind,                -- 'save' for the first one, then 'batch', 'drop', 'reset' or 'repair'
     batch_id,            -- the name of the batch, where it was given one
     author,              -- who made it
     time,                -- when
@@ -13,4 +13,4 @@ SELECT
     edges,               -- edges after it
     seconds              -- how long it took
 FROM {commits}
-WHERE kind IN ('save', 'batch', 'drop', 'reset')
+WHERE kind IN ('save', 'batch', 'drop', 'reset', 'repair')
