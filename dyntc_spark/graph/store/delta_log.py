@@ -81,8 +81,10 @@ def missing(names: Iterable[str]) -> Damage | None:
     return None if gone is None else Damage(gone, "no file")
 
 
-def judged(version: int, content: bytes) -> Damage | None:
-    """Return what is wrong with an entry, by what it holds."""
+def judged(version: int, content: bytes | None) -> Damage | None:
+    """Return what is wrong with an entry, by what it holds; None is what cannot be read."""
+    if content is None:
+        return Damage(version, "a file that cannot be read")
     if not content.strip():
         return Damage(version, "an empty file")
     return None if _is_complete(content) else Damage(version, "a file that is cut off")
@@ -98,7 +100,7 @@ def removed(content: bytes) -> set[str]:
     return {action["path"] for action in _actions(content, "remove")}
 
 
-def last_damage(names: Iterable[str], read: Callable[[str], bytes]) -> Damage | None:
+def last_damage(names: Iterable[str], read: Callable[[str], bytes | None]) -> Damage | None:
     """Return what is wrong with the end of a log; ``read`` gives the content of a file of its folder."""
     names = list(names)
     gone, have = missing(names), entries(names)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.errors import ConflictError, DyntcError, LocationError, SetupError, StorageError
+from dyntc_spark.errors import ConflictError, DamagedFileError, DyntcError, LocationError, SetupError, StorageError
 from dyntc_spark.graph.store import delta_log, near
 from dyntc_spark.graph.store.near import Where
 from dyntc_spark.graph.store.witness import Notes
@@ -42,6 +42,8 @@ _ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DEL
 _FOREIGN = ("DELTA_MISSING_DELTA_TABLE", "DELTA_NOT_A_DELTA_TABLE", "is not a Delta table")
 #: What Delta says to the second of two writers, or of two who make a table.
 _CONCURRENT = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHANGED")
+#: What Spark says of a file that is cut off, or not what its checksums say.
+_UNREADABLE = ("FAILED_READ_FILE",)
 _NO_DELTA = ("DATA_SOURCE_NOT_FOUND",)
 
 
@@ -89,13 +91,18 @@ class Place:
         uris = self._log_files(table)
         return None if uris is None else [unquote(urlsplit(uri).path).rpartition("/")[2] for uri in uris]
 
-    def log_content(self, table: str, name: str) -> bytes:
-        """Return the content of a file in the log of a table."""
+    def log_content(self, table: str, name: str) -> bytes | None:
+        """Return the content of a file in the log of a table; None when it cannot be read."""
         if self.folder is not None:
             return Path(self.folder, table, delta_log.FOLDER, name).read_bytes()
         path = f"{self._name(table)}/{delta_log.FOLDER}/{name}"
-        with self.translating(f"reading the log of the table {table!r}"):
-            return bytes(self.spark.read.format("binaryFile").load(path).select("content").collect()[0][0])
+        try:
+            found = self.spark.read.format("binaryFile").load(path).select("content").collect()
+        except Exception as error:
+            if says(error, _UNREADABLE):
+                return None
+            raise self.problem(error, f"reading the log of the table {table!r}") from error
+        return bytes(found[0][0]) if found else b""  # Spark leaves empty files out
 
     def file_name(self, table: str, name: str) -> str:
         """Return a file of a table as a message names it."""
@@ -229,6 +236,9 @@ class Place:
             return self.conflict(what)
         if isinstance(error, DyntcError):
             return error
+        if says(error, _UNREADABLE):
+            remedy = "Put the file back from a copy, or call repair(location), which tells what can be recovered."
+            return DamagedFileError(f"files that can be read, {what}", brief(error), remedy)
         remedy = "The closure is as it was; try again when the cause is gone."
         return StorageError(f"a location that works, {what}", f"{type(error).__name__}: {brief(error)}", remedy)
 
