@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.errors import DamagedFileError, VersionError
+from dyntc_spark.errors import ConflictError, DamagedFileError, VersionError
 from dyntc_spark.graph.store import witness
 from tests.store.closures import pairs, recomputed, saved, seen
 
@@ -103,8 +103,22 @@ def test_the_last_entry_of_commits(at, how):
         at.repair(folder)
 
 
+def test_who_has_read_a_commit_misses_it(at):
+    """A closure in memory is a witness, too."""
+    if session.is_connect(at.spark):
+        pytest.skip("the server still knows what Delta has read")
+    folder = at.copy()
+    reader = at.open(folder)
+    remove_all_of_it(last_entry(folder, "commits"))
+    (folder / witness.NAME).unlink()
+    with pytest.raises(DamagedFileError, match="commit 3, which published version 2"):
+        reader.refresh()
+    assert seen(reader) == at.after
+
+
 def test_a_lost_version_is_given_up_when_asked(at):
     folder = at.copy()
+    writer = at.open(folder)
     empty(last_entry(folder, "commits"))
     with pytest.raises(VersionError, match="version 1, the newest that is left"):
         at.repair(folder, version=0)
@@ -114,6 +128,10 @@ def test_a_lost_version_is_given_up_when_asked(at):
         return
     mended = at.repair(folder, version=1)
     assert seen(mended) == (3, *at.before[1:])  # under a number that nobody has seen
+    with pytest.raises(ConflictError):  # one who goes on from the lost version
+        writer.insert([("e", "f")])
+    assert writer.refresh() == 3
+    assert seen(writer) == seen(mended)
     mended.insert([("x", "y")])
     opened = at.open(folder)
     assert seen(opened) == seen(mended)
