@@ -154,6 +154,16 @@ class StorageError(DyntcError):
     """A location that could not be read or written."""
 
 
+class DamagedFileError(StorageError):
+    """A file at a location that is gone, empty, cut off, or not what was written; a published version may be lost."""
+
+    @classmethod
+    def of(cls, file: str, expected: str, came: str) -> DamagedFileError:
+        """Name the file; the remedy is the same for all."""
+        remedy = "Put the file back from a copy, or call repair(location), which tells what can be recovered."
+        return cls(f"{expected} in {file!r}", came, remedy)
+
+
 class ConflictError(StorageError):
     """A change to a closure at a location where another writer was first, or that is not open for changes."""
 

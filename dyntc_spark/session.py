@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from dyntc_spark import machine
 from dyntc_spark.errors import SessionError, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _log = logging.getLogger(__name__)
 
@@ -152,6 +153,39 @@ def parallelism(spark: SparkSession) -> int:
         return 8
 
 
+@contextmanager
+def beside(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Give a session like ``spark`` with some settings of its own; those of ``spark`` stay as they are.
+
+    It is ``spark`` itself where a session cannot be copied, or does not take the settings (serverless Spark).
+
+    Examples
+    --------
+    >>> spark, key = local(), "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+    >>> with beside(spark, {key: "1"}) as other:
+    ...     other.conf.get(key), spark.conf.get(key)
+    ('1', '10000')
+    """
+    remote = is_connect(spark)
+    if remote and not hasattr(spark, "cloneSession"):
+        yield spark
+        return
+    other = spark.cloneSession() if remote else _copy(spark)  # type: ignore[attr-defined]
+    try:
+        try:
+            for key, value in settings.items():
+                other.conf.set(key, value)
+        except PySparkException as error:
+            _log.debug("a session beside the user's takes no settings: %s", error)
+            yield spark
+        else:
+            yield other
+    finally:
+        if remote:
+            other.client.release_session()
+            other.client.close()
+
+
 def ensure_open(spark: SparkSession) -> None:
     """Raise :class:`SessionError` if ``spark`` has been stopped; start no job.
 
@@ -209,6 +243,18 @@ def _has_catalog(spark: SparkSession) -> bool:
     except Exception:  # noqa: BLE001  (whatever it is, a session without Delta is better)
         return False
     return True
+
+
+def _copy(spark: SparkSession) -> SparkSession:
+    """Return a new session of the same process with the settings, the catalog and the schema of another."""
+    other = spark.newSession()
+    known = other.conf.getAll
+    for key, value in spark.conf.getAll.items():
+        if known.get(key) != value and other.conf.isModifiable(key):
+            other.conf.set(key, value)
+    other.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
+    other.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
+    return other
 
 
 def _existing() -> SparkSession | None:

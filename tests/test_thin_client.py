@@ -40,7 +40,7 @@ def shortcuts(text):
         )
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name != "graph/store/near.py"])
+@pytest.mark.parametrize("name", SOURCES)
 def test_no_source_goes_around_the_dataframe_api(name):
     assert list(shortcuts(SOURCES[name].read_text(encoding="utf-8"))) == []
 

@@ -23,6 +23,7 @@ from dyntc_spark.graph.store.checkpoint import far_rows
 from dyntc_spark.graph.store.commits import SHOWN, Commits
 from dyntc_spark.graph.store.following import create_views
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.recovery import recover
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import Loaded, Standing, Store
 from dyntc_spark.graph.surviving import surviving
@@ -69,18 +70,30 @@ class Attached(Shown):
         return closure
 
     @classmethod
-    def repair(cls, location: str, spark: SparkSession | None = None) -> Self:
-        """Open a closure whose checkpoints are damaged: from one that is not and the log, and write another one.
+    def repair(cls, location: str, spark: SparkSession | None = None, *, version: int | None = None) -> Self:
+        """Open a closure of which files are damaged, and mend its location.
 
-        The closure is built again from its edges, whatever is stored of it.
+        The closure is built again from its edges: those of a checkpoint that is whole, and the log behind it. What is
+        damaged is put aside, into the folder ``_damaged`` of the location, and a new checkpoint is written.
+
+        Where a published version is lost, nothing is changed: the error tells which version can be recovered. With
+        that as ``version`` it becomes the last one, under a new number, and older versions are let go.
         """
         place = Place(session_for(spark), location)
-        commits = Store.required(place)
-        closure, loaded = cls._made(place, commits, commits, repairing=True)
+        found = recover(place, version)
+        closure, loaded = cls._made(place, found.commits, found.commits.upto(found.version), repairing=True)
         closure._engine.init(loaded.graph.edges.edges, loaded.graph.vertices.extent)  # noqa: SLF001
         closure._door.publish(closure._door.now)  # noqa: SLF001
+        if not found.lost:
+            closure._begin()  # noqa: SLF001
+            closure._publish("checkpoint")  # noqa: SLF001
+            return closure
+        closure._attached().unsure_from = None  # noqa: SLF001  (what a lost version changed cannot be recorded)
         closure._begin()  # noqa: SLF001
-        closure._publish("checkpoint")  # noqa: SLF001
+        closure._renumber(found.published + 1)  # noqa: SLF001
+        closure._publish("repair", oldest=closure.version)  # noqa: SLF001
+        for _ in range(found.lost_commits):  # a writer that still knows the lost ones has to see a conflict
+            closure._publish("record", recording=closure._attached().recording)  # noqa: SLF001
         return closure
 
     def save(self, location: str, *, record_changes: bool = False) -> None:

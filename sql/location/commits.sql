@@ -1,9 +1,9 @@
 -- <prefix>_commits: the versions of the closure, a row each.
 WITH {published}
-versions AS (SELECT * FROM published WHERE kind IN ('save', 'batch', 'drop', 'reset'))
+versions AS (SELECT * FROM published WHERE kind IN ('save', 'batch', 'drop', 'reset', 'repair'))
 SELECT
     version,             -- the number of the version
-    kind,                -- 'save' for the first one, then 'batch', 'drop' or 'reset'
+    kind,                -- 'save' for the first one, then 'batch', 'drop', 'reset' or 'repair'
     batch_id,            -- the name of the batch, where it was given one
     author,              -- who made it
     time,                -- when

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import DyntcError
-from dyntc_spark.graph.store import near
+from dyntc_spark.graph.store import near, place
 from dyntc_spark.graph.store.commits import SCHEMA
 from dyntc_spark.graph.store.kinds import from_storage, kind_of
 from dyntc_spark.graph.store.place import Place
@@ -77,28 +78,26 @@ def flip(path: Path, words: bytes) -> None:
 @pytest.mark.parametrize("vertices", VERTICES)
 def test_the_same_rows_as_sparks(local, tmp_path, vertices):
     saved(local, tmp_path / "a closure", vertices)
-    place = Place(local, str(tmp_path / "a closure"))
-    kind = kind_of(Store.required(place).head.vertex)
+    at = Place(local, str(tmp_path / "a closure"))
+    kind = kind_of(Store.required(at).head.vertex)
     for table, column in (("vertices", "vertex"), ("log", "src"), ("log", "dst")):
         here = near.read(str(tmp_path / "a closure" / table))
-        there = place.frame(table).toArrow()
+        there = at.frame(table).toArrow()
         assert here.num_rows == there.num_rows
         rows = [from_storage(found.column(column), kind).to_pylist() for found in (here, there)]
         assert sorted(map(repr, rows[0])) == sorted(map(repr, rows[1]))
-    commits = [
-        found.select(SCHEMA.names).cast(SCHEMA) for found in (place.read("commits"), place.frame("commits").toArrow())
-    ]
+    commits = [found.select(SCHEMA.names).cast(SCHEMA) for found in (at.read("commits"), at.frame("commits").toArrow())]
     assert commits[0].sort_by("number") == commits[1].sort_by("number")
 
 
 def test_one_condition_for_both(local, tmp_path):
     saved(local, tmp_path / "c", ["a", "b", "c"])
-    place = Place(local, str(tmp_path / "c"))
+    at = Place(local, str(tmp_path / "c"))
 
     def second(column):
         return (column("number") >= 2) & (column("kind") != "save")
 
-    here, there = place.read("commits", second), place.frame("commits").where(second(F.col)).toArrow()
+    here, there = at.read("commits", second), at.frame("commits").where(second(F.col)).toArrow()
     assert here.column("number").to_pylist() == there.column("number").to_pylist() == [2]
 
 
@@ -139,11 +138,24 @@ def test_a_feature_that_only_spark_knows(local, tmp_path):
     assert not opened.reaches("a", "b")
 
 
-def test_where_a_path_is(local, tmp_path):
-    assert near.folder_of(local, str(tmp_path)) == str(tmp_path)
-    assert near.folder_of(local, f"file:{tmp_path}/a b") == f"{tmp_path}/a b"
-    assert near.folder_of(local, "./x") == str(Path("x").resolve())
-    for elsewhere in ("nosuch://bucket/deps", "a:b/c", "hdfs://"):
-        assert near.folder_of(local, elsewhere) is None
+def test_where_a_path_is(local, tmp_path, monkeypatch):
+    saved(local, tmp_path / "a b", ["a", "b", "c"])
+    shutil.copytree(tmp_path / "a b", tmp_path / "a%20b")
+    assert Place(local, str(tmp_path / "nowhere")).folder is None
+    for folder in (tmp_path / "a b", tmp_path / "a%20b"):
+        assert Place(local, str(folder)).folder == str(folder)
+        assert Place(local, f"file:{folder}").folder == str(folder)
     with pytest.raises(DyntcError, match="nosuch"):
         DynamicClosure.open("nosuch://bucket/deps", spark=local)
+    monkeypatch.setattr(place, "is_connect", lambda _: True)
+    assert Place(local, str(tmp_path / "a b")).folder is None, "a client does not know whose disk the server means"
+
+
+def test_a_path_that_is_another_when_it_is_decoded(local, tmp_path):
+    """``a%20b`` is not ``a b``, and neither is answered from the other."""
+    for name, vertices in (("a b", ["a", "b", "c"]), ("a%20b", ["x", "y", "z"])):
+        saved(local, tmp_path / name, vertices)
+    for name, vertices in (("a b", ["a", "b", "c"]), ("a%20b", ["x", "y", "z"])):
+        opened = DynamicClosure.open(str(tmp_path / name), spark=local)
+        assert sorted(opened.arrow.vertices()["vertex"].to_pylist()) == vertices
+        assert opened.reaches(*vertices[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -93,6 +94,30 @@ def test_exactly_once(delta, tmp_path, reports, monkeypatch):
     assert pairs(again) == {("b", "c"), ("b", "d"), ("c", "d")}
     expected = [(1, "insert", v, w) for v in "abc" for w in "cd" if v < w]
     assert changes_at(delta, location) == sorted(expected + [(2, "delete", "a", w) for w in "bcd"])
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_is_lost(delta, tmp_path, reports):
+    """A stream that has lost its checkpoint is a new one: it takes all changes again, and ends where it was."""
+    location, checkpoint = str(tmp_path / "deps"), tmp_path / "checkpoint"
+    c = saved(delta, location, [("a", "b")])
+    reports.arrive(("insert", "b", "c", 1))
+    reports.arrive(("delete", "b", "c", 2), ("insert", "c", "d", 2))
+    first = c.stream(reports.stream(), checkpoint=str(checkpoint), available_now=True)
+    assert first.await_termination()
+    before = seen(c)
+    assert before[0] == 2
+    shutil.rmtree(checkpoint)
+    reports.arrive(("insert", "d", "e", 3))
+    again = DynamicClosure.open(location, spark=delta)
+    second = again.stream(reports.stream(), checkpoint=str(checkpoint), available_now=True)
+    assert second.await_termination()
+    assert second.id != first.id
+    assert again.version == 5, "two batches once more, and a new one"
+    assert pairs(again) == recomputed(again) == {("a", "b"), ("c", "d"), ("c", "e"), ("d", "e")}
+    assert seen(DynamicClosure.open(location, 2, spark=delta)) == before
+    assert changes_at(delta, location) == differences(delta, location, range(1, 6))
+    assert seen(DynamicClosure.open(location, spark=delta)) == seen(again)
 
 
 @pytest.mark.slow

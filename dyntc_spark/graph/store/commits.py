@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from dyntc_spark.errors import DamagedBlockError, LocationError, VersionError
 from dyntc_spark.graph.history import Tally
+from dyntc_spark.graph.store.witness import Witness
 
 FORMAT = 1
 #: The name under which Delta remembers the number of the last row.
 APPLICATION = "dyntc_spark.commits"
 #: Kinds of commits that make a version; the others say something about the versions that are there.
-VERSIONS = ("save", "batch", "drop", "reset")
+VERSIONS = ("save", "batch", "drop", "reset", "repair")
 KINDS = (*VERSIONS, "checkpoint", "vacuum", "record")
 
 
@@ -53,6 +54,11 @@ class Commit:
     backend: str
     recording: bool = False  #: whether ``changes`` has the pairs that later versions change
     format: int = FORMAT
+
+    @property
+    def witness(self) -> Witness:
+        """What others can note of it."""
+        return Witness(self.number, self.version, self.token)
 
     def table(self) -> pa.Table:
         """Give the row."""
@@ -128,6 +134,10 @@ class Commits(Sequence[Commit]):
     def head(self) -> Commit:
         """The last one."""
         return self._rows[-1]
+
+    def has(self, witness: Witness) -> bool:
+        """Tell whether a commit is among them that was published."""
+        return witness.number <= len(self) and self[witness.number - 1].token == witness.token
 
     def upto(self, version: int | None) -> Commits:
         """Give the commits up to a version, by default all; refuse a version that cannot be opened."""

@@ -18,9 +18,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
-
-from dyntc_spark.session import is_connect, is_from_spark
 
 #: A condition on rows, made by a function that gives a column by its name: Spark's ``col`` or Arrow's ``field``.
 Where = Callable[[Callable[[str], Any]], Any]
@@ -30,33 +27,24 @@ _SIDECAR, _MAGIC = struct.Struct(">4sI"), b"crc\0"
 _log = logging.getLogger(__name__)
 
 
-def folder_of(spark: SparkSession, path: str) -> str | None:
-    """Give the folder of this machine that is at a path of Spark's; None where it is elsewhere, or nobody can tell."""
-    if is_connect(spark):
-        return None
-    try:
-        jvm_path = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # noqa: SLF001  (no other way)
-        system = jvm_path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
-        found = system.makeQualified(jvm_path).toUri()
-    except Exception as error:
-        if is_from_spark(error):  # no path, or no such system: what Spark says when it reads
-            return None
-        raise
-    return str(found.getPath()) if found.getScheme() == "file" else None
-
-
-def read(folder: str, where: Where | None = None, *, has_checksums: bool = False) -> pa.Table | None:
+def read(
+    folder: str, where: Where | None = None, *, has_checksums: bool = False, as_of: int | None = None
+) -> pa.Table | None:
     """Give the rows of a table, or some; None when they cannot be read here.
 
     Checksums of Parquet, and those beside the files, are compared unless what these hold ``has_checksums`` of its own.
+    ``as_of`` is a version of Delta's, by default the last.
     """
+    if "%" in folder:  # deltalake lists the folder "a%20b", and then reads the files of "a b"
+        return None
     try:
         from deltalake import DeltaTable  # noqa: PLC0415  (not everybody has it, and it takes a while)
 
-        found, wanted = DeltaTable(folder).to_pyarrow_dataset(), where(pc.field) if where else None
+        found, wanted = DeltaTable(folder, version=as_of).to_pyarrow_dataset(), where(pc.field) if where else None
         if not has_checksums:
             for fragment in found.get_fragments(wanted):
-                _require_whole(Path(folder, fragment.path))
+                if not fits_sidecar(Path(folder, fragment.path)):
+                    raise ValueError(f"the checksums of {fragment.path}")  # noqa: TRY301  (as every other reason)
         checking = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=not has_checksums)
         return found.to_table(filter=wanted, fragment_scan_options=checking)
     except Exception as error:  # noqa: BLE001  (whatever it is, Spark finds out more)
@@ -64,13 +52,21 @@ def read(folder: str, where: Where | None = None, *, has_checksums: bool = False
         return None
 
 
-def _require_whole(path: Path) -> None:
-    """Compare a file with the checksums that Hadoop puts beside it on a disk: a CRC-32 for every so many bytes."""
-    sidecar = path.with_name(f".{path.name}.crc")
+def sidecar_of(path: Path) -> Path:
+    """Return the file of checksums that Hadoop writes beside a file on a disk."""
+    return path.with_name(f".{path.name}.crc")
+
+
+def fits_sidecar(path: Path) -> bool:
+    """Tell whether a file is what its sidecar says: a CRC-32 for every so many bytes. Without a sidecar it is."""
+    sidecar = sidecar_of(path)
     if not sidecar.exists():
-        return
+        return True
     written, view = sidecar.read_bytes(), memoryview(path.read_bytes())
+    if len(written) < _SIDECAR.size:
+        return False
     magic, step = _SIDECAR.unpack_from(written)
+    if magic != _MAGIC or not step:
+        return False
     found = [zlib.crc32(view[begin : begin + step]) for begin in range(0, len(view), step)]
-    if magic != _MAGIC or struct.pack(f">{len(found)}I", *found) != written[_SIDECAR.size :]:
-        raise ValueError(f"the checksums of {path.name}")
+    return struct.pack(f">{len(found)}I", *found) == written[_SIDECAR.size :]

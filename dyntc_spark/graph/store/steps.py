@@ -13,8 +13,9 @@ from typing import TypeVar
 #: In the order in which they are written; a commit without a batch has no ``log``, one without a checkpoint neither
 #: ``vertices`` nor ``blocks``.
 STEPS = ("log", "vertices", "blocks", "publish", "confirm")
-#: What is written about a version once it is published, where that is asked for (``recorded``).
-LATER = ("changes",)
+#: What is written about a version once it is published: the witness of it (``witness``), and where that is asked for
+#: what it changed (``recorded``).
+LATER = ("note", "changes")
 
 _Result = TypeVar("_Result")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import getpass
+import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -21,15 +22,16 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.closure.restored import Payloads
-from dyntc_spark.errors import DamagedBlockError, LocationError, StorageError, VertexTypeError
+from dyntc_spark.errors import DamagedBlockError, DamagedFileError, LocationError, StorageError, VertexTypeError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph, Tally
-from dyntc_spark.graph.store import checkpoint, recorded, steps
+from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
 from dyntc_spark.graph.store.commits import APPLICATION, VERSIONS, Commit, Commits
 from dyntc_spark.graph.store.kinds import kind_text
 from dyntc_spark.graph.store.near import Where
 from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
+from dyntc_spark.graph.store.witness import Witness
 
 #: So many batches, or bytes in the log, after a checkpoint there is another one.
 CHECKPOINT_BATCHES = 64
@@ -37,7 +39,9 @@ CHECKPOINT_BYTES = 2**26
 #: After so many commits, whose rows are a file each, the table ``commits`` is written as few files.
 COMPACT_COMMITS = 64
 #: Kinds of commits that are checkpoints.
-CHECKPOINTS = ("save", "checkpoint")
+CHECKPOINTS = ("save", "checkpoint", "repair")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -84,13 +88,38 @@ class Store:
         #: From which version on nobody has looked whether it is recorded; None: all are, or wait here.
         self.unsure_from = commits.recorded_from if commits is not None and self.recording else None
 
+    @classmethod
+    def commits(cls, place: Place) -> Commits | None:
+        """Read what was published at a location; None when nothing was. Refuse a table that has lost a commit."""
+        published = place.notes.published()  # before the table, which may grow meanwhile
+        mending.require_end(place, "commits")
+        try:
+            found = cls.remaining(place)
+        except StorageError as error:
+            raise mending.named(place, error) from error
+        if published is not None and (found is None or not found.has(published)):
+            raise cls._lost(place, published, found)
+        if found is not None:
+            place.notes.saw(found.head.witness)
+        return found
+
     @staticmethod
-    def commits(place: Place) -> Commits | None:
-        """Read what was published at a location; None when nothing was."""
+    def remaining(place: Place) -> Commits | None:
+        """Read the commits that are there, whatever is known about others; None when there are none."""
         table = place.read("commits")
         if table is None or not table.num_rows:
             return None
         return Commits.read(table, place.location)
+
+    @staticmethod
+    def _lost(place: Place, published: Witness, found: Commits | None) -> DamagedFileError:
+        """Make the error for a location whose commits are not those that were published there."""
+        have = 0 if found is None else len(found)
+        came = f"{have} commits" if have < published.number else f"another commit {published.number}"
+        after = delta_log.entries(place.log_names("commits") or [])
+        name = delta_log.name_of(after[-1] + 1 if after and have < published.number else 0)
+        expected = f"commit {published.number}, which published version {published.version},"
+        return DamagedFileError.of(place.file_name("commits", f"{delta_log.FOLDER}/{name}"), expected, came)
 
     @classmethod
     def required(cls, place: Place) -> Commits:
@@ -130,8 +159,10 @@ class Store:
         for start in starts:
             try:
                 return self._load(commits, start, rows=near(start.bytes))
-            except (DamagedBlockError, StorageError):  # noqa: PERF203  (there are few)
-                if not repairing or start is starts[-1]:
+            except (DamagedBlockError, StorageError) as error:  # noqa: PERF203  (there are few)
+                if not repairing:
+                    raise mending.named(self.place, error) from error
+                if start is starts[-1]:
                     raise
         raise AssertionError  # there is a checkpoint: the first commit is one
 
@@ -223,11 +254,19 @@ class Store:
         self.uncertain = False
         if token == commit.token:
             self._note(commit)
+            self._witness(commit)
             return
         what = f"publishing commit {commit.number}"
         if token is None and failure is not None:
             raise self.place.problem(failure, what) from failure
         raise self.place.conflict(what) from failure
+
+    def _witness(self, commit: Commit) -> None:
+        """Bring the commit to the disk and note it there, where that is a disk of this machine."""
+        try:
+            steps.run("note", lambda: self.place.notes.write(commit.witness))
+        except OSError as error:  # it is published; the next commit notes both
+            _log.warning("Version %d is published, but may not be on the disk yet: %s", commit.version, error)
 
     def _token(self, number: int) -> str | None:
         """Give the token of the commit with a number; None when it is not published."""
