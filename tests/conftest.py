@@ -38,15 +38,19 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others."""
+    """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others.
+
+    Those marked ``classic`` are slow on other Sparks.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
     if "slow" in config.option.markexpr:
         return
     wanted = config.getoption("--slow")
-    left = [item for item in items if ("slow" in item.keywords) != wanted]
-    items[:] = [item for item in items if ("slow" in item.keywords) == wanted]
+    slow = {"slow"} if SPARK_KIND == "classic" else {"slow", "classic"}
+    left = [item for item in items if any(mark in item.keywords for mark in slow) != wanted]
+    items[:] = [item for item in items if any(mark in item.keywords for mark in slow) == wanted]
     config.hook.pytest_deselected(items=left)
 
 

@@ -75,7 +75,7 @@ class DynamicClosure(Streamed):
         super().__init__(engine, spark)
 
     def __reduce__(self) -> NoReturn:
-        refuse_copy(self)
+        refuse_copy(repr(self))
 
     # --- making ------------------------------------------------------------------------------
 

@@ -19,11 +19,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import NoReturn, TypeAlias, TypeVar
 
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.errors import LostBlocksError, StorageError
 from dyntc_spark.graph.history import Difference, Version
+from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.store.place import brief
 from dyntc_spark.graph.surviving import surviving
 
@@ -62,6 +63,9 @@ class Door:
         self._gate = threading.RLock()  # held by whoever changes something, also while that waits
         self._lock = threading.RLock()  # held by whoever uses the engine
         self.publish(self._now)
+
+    def __reduce__(self) -> NoReturn:
+        refuse_copy(str(self._now))
 
     @property
     def now(self) -> Version:

@@ -18,11 +18,11 @@ def require_engine(given: object) -> None:
         )
 
 
-def refuse_copy(closure: object) -> NoReturn:
+def refuse_copy(closure: str) -> NoReturn:
     """Raise the error for a closure that is pickled, copied, or held by a function that Spark is to run."""
     raise CopyError(
         "a closure that stays in its process",
-        f"a copy of {closure!r}, or a function for Spark that holds it",
+        f"a copy of {closure}, or a function for Spark that holds it",
         "Save it and open it there; for a copy here, build one from c.arrow.edges(); "
         "in a function for Spark, join with c.pairs() or call c.query(pairs).",
     )

@@ -28,6 +28,7 @@ def tasks_of(spark, act):
     return sum(stage.numTasks for stage in stages if stage)
 
 
+@pytest.mark.classic
 def test_every_version_after_a_vacuum(delta, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "CHECKPOINT_BATCHES", 2)
     location = str(tmp_path / "deps")
