@@ -11,6 +11,7 @@ SUITES = {
     "deterministic": "sections 5 and 6 and what replaces 6, against each other, BLAS and recomputes; memory",
     "durable": "batches at a location against memory and the bare commits, opening against building, on real packages",
     "foundation": "block matrices against Spark's overhead, BLAS and MLlib",
+    "lanes": "the closure in lanes against sorted rows: packages, grids, layers, trees, graphs of the literature",
     "path_counting": "acyclic graphs by numbers of paths, against joins in Spark and single-machine recomputes",
     "polynomial": "updates of a polynomial against recomputing it with BLAS",
     "scale": "recompute and refresh in process and on Spark, against joins, recursive queries, igraph and Pathway",

@@ -14,6 +14,7 @@ from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.centres import Centres
 from dyntc_spark.closure.divide_conquer import DivideConquer
 from dyntc_spark.closure.engine import Engine
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.logarithmic import Logarithmic
 from dyntc_spark.closure.path_counting import PathCounting
 from dyntc_spark.closure.placed import Placed
@@ -24,7 +25,8 @@ from dyntc_spark.session import session_for
 
 #: The engines: each is made with the backend that its state is on, by default this process.
 ENGINES: dict[str, type[Engine]] = {
-    engine.name: engine for engine in (Recompute, Refresh, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
+    engine.name: engine
+    for engine in (Recompute, Refresh, Lanes, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
 }
 #: What ``"auto"`` stands for: the engine that suits most graphs, and builds from scratch where that is faster.
 AUTO = Refresh.name

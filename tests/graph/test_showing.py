@@ -17,8 +17,12 @@ from dyntc_spark.errors import InputError, SetupError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.layout import Condensation, density, layered
 
-#: One engine in every run on Spark, the others where there is time.
-ON_SPARK = [pytest.param(name, marks=[] if name == "refresh" else pytest.mark.slow) for name in sorted(ENGINES)]
+#: One engine in every run on Spark, the others where there is time; `lanes` is in this process only.
+ON_SPARK = [
+    pytest.param(name, marks=[] if name == "refresh" else pytest.mark.slow)
+    for name in sorted(ENGINES)
+    if name != "lanes"
+]
 EDGES = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("a", "d")]
 
 

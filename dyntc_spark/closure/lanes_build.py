@@ -1,0 +1,92 @@
+"""The stripes of an acyclic graph: which numbers its components get, and who builds which stripes.
+
+Two numberings are tried on a few blocks of stripes. Then all are built, by as many threads as there
+are cores where that pays: a stripe never asks another stripe.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from dyntc_spark.errors import OutgrownError
+from dyntc_spark.kernels.block import Words
+from dyntc_spark.kernels.lanes import build, numbering
+from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
+from dyntc_spark.kernels.reach import Ids, Offsets
+
+UNBOUNDED = 2**62
+#: Ranges of stripes that threads build side by side, for each core; and components from which on that pays.
+RANGES, MANY = 4, 1 << 14
+#: Blocks of stripes that are built by both numberings, to see which takes less room; and components from which on.
+SAMPLES, WORTH_A_SAMPLE = 4, 1 << 10
+#: Room for stripes that batches write, in parts of what a closure takes. It is memory only once it is used.
+POOL_PART = 2
+
+
+def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
+    """Return an acyclic graph with numbers that take little room, by a sample."""
+    count = len(offsets) - 1
+    cover = _plan(offsets, targets, numbering.tree_cover(offsets, targets))
+    if count < WORTH_A_SAMPLE:
+        return cover
+    search = _plan(offsets, targets, np.arange(count, dtype=np.int32))
+    total = -(-count // width)
+    begins = range(0, total, -(-total // SAMPLES))
+    taken = [0, 0]
+    for k, plan in enumerate((cover, search)):
+        for begin in begins:
+            made, _ = build.build(plan, width, begin, min(begin + build.TOGETHER, total), UNBOUNDED)
+            taken[k] += made.numbers.nbytes + made.words.nbytes
+    return cover if taken[0] <= taken[1] else search
+
+
+def _plan(offsets: Offsets, targets: Ids, number: Ids) -> build.Plan:
+    index = np.empty(len(number), np.int32)
+    index[number] = np.arange(len(number), dtype=np.int32)
+    return build.Plan(offsets, targets, number, index)
+
+
+def built(plan: build.Plan, width: int, budget: int) -> tuple[Stripes, int]:
+    """Build all stripes, by several threads where they are many; return also how many words were looked at."""
+    count = len(plan.indices)
+    total, cores = -(-count // width), os.cpu_count() or 1
+    if count < MANY or cores == 1:
+        found = [build.build(plan, width, 0, total, budget)]
+    else:
+        step = -(-total // (RANGES * cores * build.TOGETHER)) * build.TOGETHER
+        with ThreadPoolExecutor(cores) as threads:
+            ranges = [(begin, min(begin + step, total)) for begin in range(0, total, step)]
+            found = list(threads.map(lambda ends: build.build(plan, width, ends[0], ends[1], budget), ranges))
+    numbers, words = sum(len(part.numbers) for part, _ in found), sum(len(part.words) for part, _ in found)
+    if min(looks for _, looks in found) < 0 or ENTRY_BYTES * words + NUMBER_BYTES * (numbers - words) > budget:
+        raise OutgrownError(
+            f"a closure of at most {budget} bytes in this process",
+            "one that outgrows this budget",
+            "Use the backend 'spark' or 'auto', or give it more.",
+        )
+    return _joined([part for part, _ in found], *pools(numbers, words)), sum(looks for _, looks in found)
+
+
+def pools(numbers: int, words: int) -> tuple[Ids, Words]:
+    """Return pools with room for so many numbers and words, and for what batches write."""
+    return (
+        np.empty(numbers + numbers // POOL_PART + 1024, np.int32),
+        np.empty(words + words // POOL_PART + 1024, np.uint64),
+    )
+
+
+def _joined(parts: list[Stripes], numbers: Ids, words: Words) -> Stripes:
+    """Put ranges of stripes one behind the other into pools."""
+    starts, lengths, places, end, word_end = [], [], [], 0, 0
+    for part in parts:
+        numbers[end : end + len(part.numbers)] = part.numbers
+        words[word_end : word_end + len(part.words)] = part.words
+        starts.append(part.starts + end)
+        lengths.append(part.lengths)
+        places.append(np.where(part.places < 0, part.places, part.places + word_end))
+        end, word_end = end + len(part.numbers), word_end + len(part.words)
+    width = parts[0].width
+    return Stripes(np.concatenate(starts), np.concatenate(lengths), np.concatenate(places), numbers, words, width)

@@ -1,0 +1,259 @@
+"""Questions to a version of a closure in lanes: pairs, rows, columns, sizes, and what a batch changed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dyntc_spark.kernels.ascend import ascend
+from dyntc_spark.kernels.bits import lowest
+from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.lanes.graph import Members
+from dyntc_spark.kernels.lanes.stripes import Stripes, entries, has_bit, row, word_at
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_NONE = 2**31 - 1  # above every number
+
+
+class Version(NamedTuple):
+    """A closure as it was after some batch; nobody changes it."""
+
+    members: Members
+    stripes: Stripes
+    vertices: int  #: how many there are; arrays by vertex may be longer
+    edges: int
+
+
+@compiled
+def joined(members: Members, stripes: Stripes, vertices: int, sources: Offsets, targets: Offsets) -> Flags:
+    """Return for each pair of vertices whether the first reaches the second: a binary search each.
+
+    Empty when an end is no vertex, or when there are not as many sources as targets.
+    """
+    if len(sources) != len(targets):
+        return np.empty(0, np.bool_)
+    found = np.empty(len(sources), np.bool_)
+    for q in range(len(sources)):
+        u, v = sources[q], targets[q]
+        if not (0 <= u < vertices and 0 <= v < vertices):
+            return np.empty(0, np.bool_)
+        c, d = np.int64(members.component[u]), members.component[v]
+        found[q] = c == d or has_bit(stripes, c // stripes.width, c % stripes.width, d)
+    return found
+
+
+@compiled
+def _room(array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
+    if used + more <= len(array):
+        return array
+    longer = np.empty(2 * (used + more), array.dtype)
+    longer[:used] = array[:used]
+    return longer
+
+
+@compiled
+def _append(members: Members, c: int, found: Ids, end: int) -> int:
+    """Write the members of a component; return where they end."""
+    v = members.first[c]
+    for _ in range(members.size[c]):
+        found[end] = v
+        end += 1
+        v = members.after[v]
+    return end
+
+
+@compiled
+def _row(version: Version, c: int, numbers: Ids) -> int:
+    """Write the components that a component reaches, itself included; return how many."""
+    width = version.stripes.width
+    count = row(version.stripes, c // width, c % width, numbers)
+    numbers[count] = c
+    return count + 1
+
+
+@compiled
+def _column(version: Version, d: int, numbers: Ids) -> int:
+    """Write the components that reach a component, itself included; return how many: a look at every stripe."""
+    count, width = 0, version.stripes.width
+    for s in range(len(version.stripes.starts)):
+        if version.stripes.lengths[s] == 0:
+            continue
+        word = word_at(version.stripes, s, d)
+        while word:
+            numbers[count] = s * width + lowest(word)
+            count += 1
+            word &= word - _ONE
+    numbers[count] = d
+    return count + 1
+
+
+@compiled
+def lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
+    """Return for each of ``vertices`` what it reaches, or what reaches it, ascending, as offsets and vertices.
+
+    Vertices of one component that follow each other are worked out once.
+    """
+    members = version.members
+    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int32)
+    numbers = np.empty(len(members.size) + 1, np.int32)
+    for q in range(len(vertices)):
+        c, begin = members.component[vertices[q]], offsets[q]
+        if q and members.component[vertices[q - 1]] == c:
+            size = begin - offsets[q - 1]
+            found = _room(found, begin, size)
+            found[begin : begin + size] = found[offsets[q - 1] : begin]
+            offsets[q + 1] = begin + size
+            continue
+        count = _row(version, c, numbers) if forwards else _column(version, c, numbers)
+        size = 0
+        for k in range(count):
+            size += members.size[numbers[k]]
+        found = _room(found, begin, size)
+        end = begin
+        for k in range(count):
+            end = _append(members, numbers[k], found, end)
+        ascend(found, begin, end)
+        offsets[q + 1] = end
+    return offsets, found[: offsets[-1]]
+
+
+@compiled
+def pairs(version: Version) -> int:
+    """Return how many pairs of different vertices there are of which one reaches the other: a pass over the entries."""
+    members, stripes = version.members, version.stripes
+    width, count = stripes.width, len(members.size)
+    before = np.zeros(count + 1, np.int64)  # members of all smaller numbers
+    total = 0
+    for c in range(count):
+        size = np.int64(members.size[c])
+        before[c + 1] = before[c] + size
+        total += size * (size - 1)
+    for s in range(len(stripes.starts)):
+        firsts, words = entries(stripes, s)
+        for k in range(len(firsts) - 1):
+            word, lanes = words[k], 0
+            while word:
+                lanes += members.size[s * width + lowest(word)]
+                word &= word - _ONE
+            total += lanes * (before[firsts[k + 1]] - before[firsts[k]])
+    return total
+
+
+@compiled
+def xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
+    """Return the keys of the pairs that are new and of those that are gone, where all components are as they were.
+
+    A pass over the old and the new entries of the stripes that were altered.
+    """
+    won, lost, ends = np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(2, np.int64)
+    for s in altered:
+        firsts, words = entries(old.stripes, s)
+        new_firsts, new_words = entries(new.stripes, s)
+        count, new_count = len(firsts), len(new_firsts)
+        k = m = 0
+        before = after = _ZERO
+        while k < count or m < new_count:
+            begin = min(firsts[k] if k < count else _NONE, new_firsts[m] if m < new_count else _NONE)
+            if k < count and firsts[k] == begin:
+                before = words[k]
+                k += 1
+            if m < new_count and new_firsts[m] == begin:
+                after = new_words[m]
+                m += 1
+            if before == after:
+                continue
+            end = min(firsts[k] if k < count else _NONE, new_firsts[m] if m < new_count else _NONE)
+            won = _unfold(new.members, s * new.stripes.width, after & ~before, begin, end, won, ends[:1])
+            lost = _unfold(new.members, s * new.stripes.width, before & ~after, begin, end, lost, ends[1:])
+    won, lost = won[: ends[0]], lost[: ends[1]]
+    won.sort()
+    lost.sort()
+    return won, lost
+
+
+@compiled
+def _unfold(
+    members: Members, lane: int, word: np.uint64, begin: int, end: int, keys: Offsets, used: Offsets
+) -> Offsets:
+    """Append the keys of the pairs of vertices that a word stands for at the numbers from ``begin`` to ``end``."""
+    while word:
+        c = lane + lowest(word)
+        word &= word - _ONE
+        for d in range(begin, end):
+            keys = _room(keys, used[0], np.int64(members.size[c]) * members.size[d])
+            u = members.first[c]
+            for _ in range(members.size[c]):
+                v = members.first[d]
+                for _ in range(members.size[d]):
+                    keys[used[0]] = (np.int64(u) << 32) | v
+                    used[0] += 1
+                    v = members.after[v]
+                u = members.after[u]
+    return keys
+
+
+@compiled
+def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
+    """Return the vertices that may reach others than before: lanes of altered stripes, and what reaches ``changed``."""
+    width = new.stripes.width
+    found = np.zeros(new.vertices, np.bool_)
+    for s in altered:
+        for version in (old, new):
+            for c in range(s * width, min((s + 1) * width, len(version.members.size))):
+                _mark(version, c, found)
+    for d in changed:
+        for version in (old, new):
+            _mark(version, d, found)
+            for s in range(len(version.stripes.starts)):
+                word = word_at(version.stripes, s, d)
+                while word:
+                    _mark(version, s * width + lowest(word), found)
+                    word &= word - _ONE
+    return np.flatnonzero(found).astype(np.int32)
+
+
+@compiled
+def _mark(version: Version, c: int, found: Flags) -> None:
+    v = version.members.first[c]
+    for _ in range(version.members.size[c]):
+        if v < len(found):
+            found[v] = True
+        v = version.members.after[v]
+
+
+@compiled
+def compared(old: Version, new: Version, vertices: Ids) -> tuple[Offsets, Offsets]:
+    """Return the keys of the pairs that are new and of those that are gone, by the rows of ``vertices``."""
+    won, lost = np.empty(64, np.int64), np.empty(64, np.int64)
+    n_won = n_lost = 0
+    size = len(new.members.size)
+    numbers, row_old, row_new = np.empty(size + 1, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+    marks = np.full(size, -1, np.int32)
+    for u in vertices:
+        n_old = n_new = 0
+        if u < old.vertices:
+            for k in range(_row(old, old.members.component[u], numbers)):
+                n_old = _append(old.members, numbers[k], row_old, n_old)
+        else:
+            row_old[0], n_old = u, 1
+        for k in range(_row(new, new.members.component[u], numbers)):
+            n_new = _append(new.members, numbers[k], row_new, n_new)
+        won, lost = _room(won, n_won, n_new), _room(lost, n_lost, n_old)
+        for v in row_old[:n_old]:
+            marks[v] = u
+        for v in row_new[:n_new]:
+            if marks[v] != u:
+                won[n_won] = (np.int64(u) << 32) | v
+                n_won += 1
+            marks[v] = -1
+        for v in row_old[:n_old]:
+            if marks[v] == u:
+                lost[n_lost] = (np.int64(u) << 32) | v
+                n_lost += 1
+    won, lost = won[:n_won], lost[:n_lost]
+    won.sort()
+    lost.sort()
+    return won, lost

@@ -1,0 +1,279 @@
+"""Stripes as they are kept: entries of equal words, or lists of plain numbers, in one pool.
+
+An *entry* is a number and a word: the word holds from this number on, up to the next entry of the stripe. Numbers
+before the first entry have the word 0, and the last entry of a stripe that is not empty has the word 0. Twelve bytes
+an entry, gaps included. Where that is more than the pairs would take as numbers, a stripe is *plain*:
+where the list of each lane ends, and then the lists, ascending; four bytes a pair.
+
+The bit of a component in its own stripe is never stored (see the package's header).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dyntc_spark.kernels.bits import lowest, popcount
+from dyntc_spark.kernels.block import Words
+from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.reach import Ids, Offsets
+
+#: Lanes of a stripe: the bits of a word.
+LANES = 64
+ENTRY_BYTES, NUMBER_BYTES = 12, 4
+#: ``Stripes.places`` of a stripe that keeps plain numbers.
+PLAIN = -1
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+class Stripes(NamedTuple):
+    """The stripes of one version of a closure; the pools may be shared with other versions."""
+
+    starts: Offsets  #: where each stripe begins in ``numbers``
+    lengths: Ids  #: how many numbers it has there
+    places: Offsets  #: where its words begin in ``words``; `PLAIN` for a stripe of plain numbers
+    numbers: Ids  #: pool: the first number of each entry; of a plain stripe where lists end, and the lists
+    words: Words  #: pool: the word of each entry
+    width: int  #: lanes of a stripe
+
+
+@compiled
+def bit_of(number: int, first: int, width: int) -> np.uint64:
+    """Return the bit of a number in the stripe whose lanes begin with ``first``; 0 if it is in another stripe."""
+    bit: np.uint64 = _ONE << np.uint64(number - first) if first <= number < first + width else _ZERO
+    return bit
+
+
+@compiled
+def position(numbers: Ids, start: int, length: int, number: int) -> int:
+    """Return how many of the ascending ``numbers[start : start + length]`` are at most ``number``."""
+    low = 0
+    while length > 0:
+        half = length >> 1
+        if numbers[start + low + half] <= number:
+            low += half + 1
+            length -= half + 1
+        else:
+            length = half
+    return low
+
+
+@compiled
+def word_at(stripes: Stripes, s: int, number: int) -> np.uint64:
+    """Return the stored word of a number in a stripe: a binary search."""
+    start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+    if place >= 0:
+        found = position(stripes.numbers, start, length, number)
+        kept: np.uint64 = stripes.words[place + found - 1] if found else _ZERO
+        return kept
+    word: np.uint64 = _ZERO
+    if length:
+        for lane in range(stripes.width):
+            if has_plain(stripes, start, lane, number):
+                word |= _ONE << np.uint64(lane)
+    return word
+
+
+@compiled
+def has_plain(stripes: Stripes, start: int, lane: int, number: int) -> bool:
+    """Return whether the list of a lane, in the plain stripe that begins at ``start``, has a number."""
+    numbers, heads = stripes.numbers, start + stripes.width
+    begin = np.int64(numbers[start + lane - 1]) if lane else 0
+    size = np.int64(numbers[start + lane]) - begin
+    found = position(numbers, heads + begin, size, number)
+    return found > 0 and numbers[heads + begin + found - 1] == number
+
+
+@compiled
+def has_bit(stripes: Stripes, s: int, lane: int, number: int) -> bool:
+    """Return whether a lane of a stripe reaches a number, which is not its own."""
+    start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+    if place < 0:
+        return length > 0 and has_plain(stripes, start, lane, number)
+    found = position(stripes.numbers, start, length, number)
+    return found > 0 and (stripes.words[place + found - 1] >> np.uint64(lane)) & _ONE != _ZERO
+
+
+@compiled
+def entries(stripes: Stripes, s: int) -> tuple[Ids, Words]:
+    """Return the entries of a stripe, whatever its form: as they are kept, or made of plain numbers."""
+    start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+    if place >= 0 or length == 0:
+        return stripes.numbers[start : start + length], stripes.words[place : place + length]
+    firsts, words = np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
+    heads = start + stripes.width
+    keys = np.empty(length - stripes.width, np.int64)
+    lane = 0
+    for k in range(len(keys)):
+        while stripes.numbers[start + lane] <= k:
+            lane += 1
+        keys[k] = np.int64(stripes.numbers[heads + k]) << 6 | lane
+    keys.sort()
+    count = k = 0
+    while k < len(keys):
+        number, word = keys[k] >> 6, _ZERO
+        while k < len(keys) and keys[k] >> 6 == number:
+            word |= _ONE << np.uint64(keys[k] & 63)
+            k += 1
+        count = put(firsts, words, count, number, word)
+        count = put(firsts, words, count, number + 1, _ZERO)
+    return firsts[:count], words[:count]
+
+
+@compiled
+def put(firsts: Ids, words: Words, count: int, number: int, word: np.uint64) -> int:
+    """Let ``word`` hold from ``number`` on, which is not before the last entry; return how many entries there are.
+
+    Examples
+    --------
+    >>> firsts, words = np.zeros(4, np.int32), np.zeros(4, np.uint64)
+    >>> count = 0
+    >>> for number, word in ((3, 1), (4, 1), (7, 5), (7, 1), (9, 0)):
+    ...     count = put(firsts, words, count, number, np.uint64(word))
+    >>> firsts[:count].tolist(), words[:count].tolist()
+    ([3, 9], [1, 0])
+    """
+    if count and firsts[count - 1] == number:
+        count -= 1
+    if word == (words[count - 1] if count else _ZERO):
+        return count
+    firsts[count], words[count] = number, word
+    return count + 1
+
+
+@compiled
+def revised(firsts: Ids, words: Words, numbers: Ids, values: Words, clear: np.uint64, to: Ids, to_words: Words) -> int:
+    """Write entries in which ``numbers`` (ascending) have ``values`` and no word a bit of ``clear``; return how many.
+
+    Needs room for two entries more for each of ``numbers``. What lies between these is copied as it is.
+    """
+    made = done = 0
+    word, count = _ZERO, len(firsts)
+    for k in range(len(numbers)):
+        upto = done + position(firsts, done, count - done, numbers[k])
+        if upto > done:
+            made = _copy(firsts, words, done, upto, clear, to, to_words, made)
+            done, word = upto, words[upto - 1] & ~clear
+        made = put(to, to_words, made, numbers[k], values[k])
+        made = put(to, to_words, made, numbers[k] + 1, word)
+    return _copy(firsts, words, done, count, clear, to, to_words, made)
+
+
+@compiled
+def _copy(
+    firsts: Ids, words: Words, begin: int, end: int, clear: np.uint64, to: Ids, to_words: Words, made: int
+) -> int:
+    """Append the entries from ``begin`` to ``end``; return how many there are then."""
+    if clear:
+        for k in range(begin, end):
+            made = put(to, to_words, made, firsts[k], words[k] & ~clear)
+        return made
+    if begin < end:  # the first may belong to the last entry that was made, the others cannot
+        made = put(to, to_words, made, firsts[begin], words[begin])
+        more = end - begin - 1
+        to[made : made + more] = firsts[begin + 1 : end]
+        to_words[made : made + more] = words[begin + 1 : end]
+        made += more
+    return made
+
+
+@compiled
+def pairs_upto(firsts: Ids, words: Words, count: int, most: int) -> int:
+    """Return the number of pairs in entries, or some number above ``most`` if there are more."""
+    total = 0
+    for k in range(count - 1):
+        total += np.int64(popcount(words[k])) * (firsts[k + 1] - firsts[k])
+        if total > most:
+            break
+    return total
+
+
+@compiled
+def plain_size(pairs: int, width: int) -> int:
+    """Return how many numbers a plain stripe with so many pairs keeps."""
+    return width + pairs if pairs else 0
+
+
+@compiled
+def plain_pairs(firsts: Ids, words: Words, count: int, width: int) -> int:
+    """Return how many pairs a stripe has that takes less room as plain numbers; -1 if it does not."""
+    most = (ENTRY_BYTES * count - 1) // NUMBER_BYTES - width
+    pairs = pairs_upto(firsts, words, count, most) if most >= 0 else 0
+    return pairs if pairs <= most else -1
+
+
+@compiled
+def write_plain(firsts: Ids, words: Words, count: int, width: int, numbers: Ids, begin: int) -> None:
+    """Write entries as a plain stripe into ``numbers``, from ``begin`` on."""
+    ends = np.zeros(width + 1, np.int64)
+    for k in range(count - 1):
+        word = words[k]
+        while word:
+            ends[lowest(word) + 1] += firsts[k + 1] - firsts[k]
+            word &= word - _ONE
+    ends = np.cumsum(ends)
+    for lane in range(width):
+        numbers[begin + lane] = ends[lane + 1]
+    heads = begin + width
+    for k in range(count - 1):
+        word = words[k]
+        while word:
+            bit = lowest(word)
+            word &= word - _ONE
+            for number in range(firsts[k], firsts[k + 1]):
+                numbers[heads + ends[bit]] = number
+                ends[bit] += 1
+
+
+@compiled
+def row(stripes: Stripes, s: int, lane: int, found: Ids) -> int:
+    """Write the numbers that a lane reaches, its own left out, ascending; return how many.
+
+    Linear in the entries of the stripe and in the row.
+    """
+    start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+    count = 0
+    if place < 0:
+        if length:
+            heads = start + stripes.width
+            begin = np.int64(stripes.numbers[start + lane - 1]) if lane else 0
+            count = stripes.numbers[start + lane] - begin
+            found[:count] = stripes.numbers[heads + begin : heads + begin + count]
+        return count
+    bit = _ONE << np.uint64(lane)
+    for k in range(length - 1):
+        if stripes.words[place + k] & bit:
+            for number in range(stripes.numbers[start + k], stripes.numbers[start + k + 1]):
+                found[count] = number
+                count += 1
+    return count
+
+
+@compiled
+def compacted(stripes: Stripes, numbers: Ids, words: Words) -> Stripes:
+    """Copy the stripes to the beginning of other pools, without what no stripe uses."""
+    starts, places = np.empty_like(stripes.starts), np.empty_like(stripes.places)
+    end = word_end = 0
+    for s in range(len(starts)):
+        begin, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+        starts[s], places[s] = end, place
+        numbers[end : end + length] = stripes.numbers[begin : begin + length]
+        end += length
+        if place >= 0:
+            places[s] = word_end
+            words[word_end : word_end + length] = stripes.words[place : place + length]
+            word_end += length
+    return Stripes(starts, stripes.lengths.copy(), places, numbers, words, stripes.width)
+
+
+@compiled
+def sizes(stripes: Stripes) -> tuple[int, int]:
+    """Return how many numbers and how many words the stripes have."""
+    numbers = words = 0
+    for s in range(len(stripes.starts)):
+        numbers += stripes.lengths[s]
+        if stripes.places[s] >= 0:
+            words += stripes.lengths[s]
+    return numbers, words
