@@ -105,7 +105,9 @@ class Lanes(Engine):
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
         pairs, version = Edges.of(sources, targets), self.version
-        found = answers.joined(version.members, version.stripes, version.vertices, pairs.sources, pairs.targets)
+        found = answers.joined(
+            version.members.component, *version.stripes, version.vertices, pairs.sources, pairs.targets
+        )
         return answered(found, pairs, version.vertices)
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:

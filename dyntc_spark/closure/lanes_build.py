@@ -21,7 +21,9 @@ UNBOUNDED = 2**62
 #: Ranges of stripes that threads build side by side, for each core; and components from which on that pays.
 RANGES, MANY = 4, 1 << 14
 #: Blocks of stripes that are built by both numberings, to see which takes less room; and components from which on.
-SAMPLES, WORTH_A_SAMPLE = 4, 1 << 10
+SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
+#: What the depth-first numbers have to take beside those of the tree cover, for a sample is not exact.
+CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a closure takes. It is memory only once it is used.
 POOL_PART = 2
 
@@ -40,7 +42,7 @@ def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
         for begin in begins:
             made, _ = build.build(plan, width, begin, min(begin + build.TOGETHER, total), UNBOUNDED)
             taken[k] += made.numbers.nbytes + made.words.nbytes
-    return cover if taken[0] <= taken[1] else search
+    return search if taken[1] < CLEARLY_LESS * taken[0] else cover
 
 
 def _plan(offsets: Offsets, targets: Ids, number: Ids) -> build.Plan:

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from dyntc_spark.kernels.ascend import ascend
 from dyntc_spark.kernels.bits import lowest
+from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.lanes.graph import Members
-from dyntc_spark.kernels.lanes.stripes import Stripes, entries, has_bit, row, word_at
+from dyntc_spark.kernels.lanes.stripes import LANES, PLAIN, Stripes, entries, has_plain, position, row, word_at
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -28,8 +29,21 @@ class Version(NamedTuple):
 
 
 @compiled
-def joined(members: Members, stripes: Stripes, vertices: int, sources: Offsets, targets: Offsets) -> Flags:
+def joined(
+    component: Ids,
+    starts: Offsets,
+    lengths: Ids,
+    places: Offsets,
+    numbers: Ids,
+    words: Words,
+    width: int,
+    vertices: int,
+    sources: Offsets,
+    targets: Offsets,
+) -> Flags:
     """Return for each pair of vertices whether the first reaches the second: a binary search each.
+
+    Takes the arrays of a version one by one: handing over tuples takes longer than to answer one question.
 
     Empty when an end is no vertex, or when there are not as many sources as targets.
     """
@@ -40,8 +54,17 @@ def joined(members: Members, stripes: Stripes, vertices: int, sources: Offsets, 
         u, v = sources[q], targets[q]
         if not (0 <= u < vertices and 0 <= v < vertices):
             return np.empty(0, np.bool_)
-        c, d = np.int64(members.component[u]), members.component[v]
-        found[q] = c == d or has_bit(stripes, c // stripes.width, c % stripes.width, d)
+        c, d = np.int64(component[u]), component[v]
+        s = c >> 6 if width == LANES else c // width
+        lane, start, length = c - s * width, starts[s], np.int64(lengths[s])
+        if c == d:
+            found[q] = True
+        elif places[s] == PLAIN:
+            found[q] = length > 0 and has_plain(numbers, width, start, lane, d)
+        else:
+            before = position(numbers, start, length, d)
+            word = words[places[s] + before - 1] if before else _ZERO
+            found[q] = (word >> np.uint64(lane)) & _ONE != _ZERO
     return found
 
 

@@ -71,15 +71,15 @@ def word_at(stripes: Stripes, s: int, number: int) -> np.uint64:
     word: np.uint64 = _ZERO
     if length:
         for lane in range(stripes.width):
-            if has_plain(stripes, start, lane, number):
+            if has_plain(stripes.numbers, stripes.width, start, lane, number):
                 word |= _ONE << np.uint64(lane)
     return word
 
 
 @compiled
-def has_plain(stripes: Stripes, start: int, lane: int, number: int) -> bool:
+def has_plain(numbers: Ids, width: int, start: int, lane: int, number: int) -> bool:
     """Return whether the list of a lane, in the plain stripe that begins at ``start``, has a number."""
-    numbers, heads = stripes.numbers, start + stripes.width
+    heads = start + width
     begin = np.int64(numbers[start + lane - 1]) if lane else 0
     size = np.int64(numbers[start + lane]) - begin
     found = position(numbers, heads + begin, size, number)
@@ -91,7 +91,7 @@ def has_bit(stripes: Stripes, s: int, lane: int, number: int) -> bool:
     """Return whether a lane of a stripe reaches a number, which is not its own."""
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
     if place < 0:
-        return length > 0 and has_plain(stripes, start, lane, number)
+        return length > 0 and has_plain(stripes.numbers, stripes.width, start, lane, number)
     found = position(stripes.numbers, start, length, number)
     return found > 0 and (stripes.words[place + found - 1] >> np.uint64(lane)) & _ONE != _ZERO
 
