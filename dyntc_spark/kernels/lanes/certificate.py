@@ -15,7 +15,7 @@ from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph
 from dyntc_spark.kernels.lanes.stripes import bit_of, entries
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.reach import Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -87,9 +87,3 @@ def _has_extra(graph: Graph, words: Words, d: int, own: np.uint64) -> bool:
                 word |= words[c]
         v = members.after[v]
     return bool(words[d] & ~word)
-
-
-def same_partition(component: Ids, other: Ids) -> bool:
-    """Return whether two numberings of vertices have the same groups."""
-    pairs = np.unique(component.astype(np.int64) << 32 | other)
-    return len(pairs) == len(np.unique(component)) == len(np.unique(other))
