@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.lanes_build import UNBOUNDED, built, numbered, pools
-from dyntc_spark.kernels.lanes import batch, build, steps, stripes
+from dyntc_spark.kernels.lanes import build, slots, steps, stripes
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, adjacency, keys_in, moved, reserve
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges, condensed, insert_edges, split
@@ -98,7 +98,7 @@ class State:
         self.graph = _graph((offsets, targets), component, members, plan, room)
         self._used = stripes.sizes(made)  # of the pools
         self.version = Version(self.graph.members, _padded(made, room), vertices, len(targets))
-        self._scratch = batch.scratch(room)
+        self._scratch = slots.scratch(room)
         self._deleting, self._inserting = Rate(), Rate()
 
     @property
@@ -161,7 +161,7 @@ class State:
         if len(more):
             altered = np.union1d(altered, more) if len(altered) else more
         changed = np.unique(np.concatenate([*parts, *merges])) if len(parts.gone) or len(merges.gone) else NONE
-        return Change(before, altered, changed, *scratch.counts[[batch.CHANGED, batch.LOOKED]].tolist())
+        return Change(before, altered, changed, *scratch.counts[[slots.CHANGED, slots.LOOKED]].tolist())
 
     def _revised(
         self, rate: Rate, changes: int, held: Stripes, step: Callable[[int], Revised]
@@ -171,9 +171,9 @@ class State:
             rate.forget()
             return None, NONE
         counts = self._scratch.counts
-        begun = int(counts[batch.LOOKED])
+        begun = int(counts[slots.LOOKED])
         revised = step(begun + self.most_looks)
-        rate.note(changes, int(counts[batch.LOOKED]) - begun)
+        rate.note(changes, int(counts[slots.LOOKED]) - begun)
         return (self._written(held, revised), revised.altered) if revised.complete else (None, NONE)
 
     def _built(self) -> Stripes:
@@ -189,7 +189,7 @@ class State:
         if vertices > len(graph.stack):
             room = vertices + vertices // SPARE_PART + 16
             graph = self.graph = _enlarged(graph, room)
-            self._scratch = batch.scratch(room)
+            self._scratch = slots.scratch(room)
             self.version = self.version._replace(members=graph.members, stripes=_padded(self.version.stripes, room))
         new = np.arange(known, vertices, dtype=np.int32)
         members = graph.members

@@ -20,9 +20,10 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.extending import register_jitable
 
 from dyntc_spark.kernels.private_folder import private_folder
 
@@ -30,19 +31,29 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
+_OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # nobody calls kernels from C
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` in nopython mode at its first call, through the cache on disk where there is one."""
     folder = _cache_folder()
     if folder is None:
-        return cast("Callable[P, R]", numba.njit(nogil=True)(function))
+        return cast("Callable[P, R]", numba.njit(**_OPTIONS)(function))
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
     try:
-        return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
+        return cast("Callable[P, R]", numba.njit(cache=True, **_OPTIONS)(function))
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+
+
+def inner(function: Callable[P, R]) -> Callable[P, R]:
+    """Let kernels call ``function``: it is compiled as a part of them. Python calls it as it stands.
+
+    The code that takes arguments from Python, and a file in the cache, are left out: they take longer than most
+    functions themselves.
+    """
+    return register_jitable(function)
 
 
 @functools.cache
@@ -79,7 +90,7 @@ def _places() -> Iterator[tuple[Path, str]]:
 def _fingerprint() -> str:
     """Hash the sources that hold kernels."""
     sources = [path.read_bytes() for path in sorted(_package().rglob("*.py"))]
-    kernels = b"\0".join(source for source in sources if b"@compiled" in source)
+    kernels = b"\0".join(source for source in sources if b"@compiled" in source or b"@inner" in source)
     return hashlib.sha256(kernels).hexdigest()[:16]
 
 

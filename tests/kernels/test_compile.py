@@ -47,7 +47,11 @@ def test_the_folder_changes_with_the_kernels_and_with_nothing_else(package):
     assert compile_module._cache_folder() == first
     compile_module._cache_folder.cache_clear()
     (package / "kernel.py").write_text("@compiled\n# another\n")
-    assert compile_module._cache_folder() != first
+    second = compile_module._cache_folder()
+    assert second != first
+    compile_module._cache_folder.cache_clear()
+    (package / "plain.py").write_text("@inner\n")
+    assert compile_module._cache_folder() not in {first, second}
 
 
 def test_where_the_package_cannot_be_written_the_cache_lies_elsewhere(package, tmp_path_factory, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntc_spark.kernels.lanes import adjacency, build, numbering, order, stripes
+from dyntc_spark.kernels.lanes import adjacency, bit_queue, numbering, order, stripes
 
 NUMBERS = 40
 words = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 2**63, 2**64 - 1]), min_size=NUMBERS, max_size=NUMBERS)
@@ -50,7 +50,7 @@ def test_a_stripe_says_its_words_in_both_forms(dense, plain):
         expected = [number for number, word in enumerate(dense) if word >> lane & 1]
         assert row[:count].tolist() == expected
         assert [number for number in range(NUMBERS) if stripes.has_bit(stripe, 0, lane, number)] == expected
-    firsts, held = stripes.entries(stripe, 0)
+    firsts, held = stripes.entries(stripe, 0, stripes.spread(NUMBERS + 1))
     assert firsts.tolist() == entries_of(dense)[0].tolist()
     assert held.tolist() == entries_of(dense)[1].tolist()
 
@@ -137,12 +137,12 @@ def test_a_tree_cover_numbers_every_component_once(pairs):
 
 @given(st.sets(st.integers(0, 300_000), max_size=200))
 def test_a_queue_gives_integers_in_order(values):
-    queue = build.new_queue(300_001)
+    queue = bit_queue.new_queue(300_001)
     for value in values:
-        build.add(queue, value)
+        bit_queue.add(queue, value)
     taken, level, found = 0, 0, []
     while True:
-        taken, level = build.take(queue, level)
+        taken, level = bit_queue.take(queue, level)
         if taken < 0:
             break
         found.append(taken)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.lanes.arrays import copy
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: A row that moves gets room for at least so many.
@@ -62,10 +63,10 @@ def moved(rows: Adjacency, length: int, vertices: int) -> Adjacency:
     """Return the same rows, without what no row uses, for at least as many vertices, in a pool of this length."""
     starts, lengths = np.zeros(vertices, np.int64), np.zeros(vertices, np.int32)
     rooms, values = np.zeros(vertices, np.int32), np.empty(length, np.int32)
-    end = 0
+    end = np.int64(0)
     for v in range(len(rows.starts)):
         begin, n = rows.starts[v], np.int64(rows.lengths[v])
-        values[end : end + n] = rows.values[begin : begin + n]
+        copy(rows.values, begin, begin + n, values, end)
         starts[v], lengths[v], rooms[v] = end, n, n
         end += n
     used = np.empty(1, np.int64)
@@ -80,7 +81,7 @@ def insert(rows: Adjacency, v: int, w: int) -> None:
     if n == rows.rooms[v]:
         begin, end = rows.starts[v], rows.used[0]
         rows.rooms[v] = max(LEAST_ROOM, 2 * n)
-        rows.values[end : end + n] = rows.values[begin : begin + n]
+        copy(rows.values, begin, begin + n, rows.values, end)
         rows.starts[v] = end
         rows.used[0] = end + rows.rooms[v]
     rows.values[rows.starts[v] + n] = w

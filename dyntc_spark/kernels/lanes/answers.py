@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dyntc_spark.kernels.ascend import ascend
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.graph import Members
-from dyntc_spark.kernels.lanes.stripes import LANES, PLAIN, Stripes, entries, has_plain, position, row, word_at
+from dyntc_spark.kernels.lanes.stripes import (
+    LANES,
+    PLAIN,
+    Spread,
+    Stripes,
+    entries,
+    has_plain,
+    position,
+    row,
+    spread,
+    word_at,
+)
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _NONE = 2**31 - 1  # above every number
+_LOW = 2**32 - 1
 
 
 class Version(NamedTuple):
@@ -68,16 +79,7 @@ def joined(
     return found
 
 
-@compiled
-def _room(array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
-    if used + more <= len(array):
-        return array
-    longer = np.empty(2 * (used + more), array.dtype)
-    longer[:used] = array[:used]
-    return longer
-
-
-@compiled
+@inner
 def _append(members: Members, c: int, found: Ids, end: int) -> int:
     """Write the members of a component; return where they end."""
     v = members.first[c]
@@ -88,7 +90,7 @@ def _append(members: Members, c: int, found: Ids, end: int) -> int:
     return end
 
 
-@compiled
+@inner
 def _row(version: Version, c: int, numbers: Ids) -> int:
     """Write the components that a component reaches, itself included; return how many."""
     width = version.stripes.width
@@ -97,7 +99,7 @@ def _row(version: Version, c: int, numbers: Ids) -> int:
     return count + 1
 
 
-@compiled
+@inner
 def _column(version: Version, d: int, numbers: Ids) -> int:
     """Write the components that reach a component, itself included; return how many: a look at every stripe."""
     count, width = 0, version.stripes.width
@@ -113,39 +115,52 @@ def _column(version: Version, d: int, numbers: Ids) -> int:
     return count + 1
 
 
-@compiled
 def lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
-    """Return for each of ``vertices`` what it reaches, or what reaches it, ascending, as offsets and vertices.
+    """Return for each of ``vertices`` what it reaches, or what reaches it, ascending, as offsets and vertices."""
+    offsets, keys = _lists(version, vertices, forwards)
+    keys.sort()
+    return offsets, (keys & _LOW).astype(np.int32)
+
+
+@compiled
+def _lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Offsets]:
+    """Return the lists in no order, as offsets and keys ``place * 2**32 + vertex``.
 
     Vertices of one component that follow each other are worked out once.
     """
     members = version.members
-    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int32)
+    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int64)
     numbers = np.empty(len(members.size) + 1, np.int32)
     for q in range(len(vertices)):
-        c, begin = members.component[vertices[q]], offsets[q]
+        c, begin = np.int64(members.component[vertices[q]]), offsets[q]
+        end, key = begin, q << 32
         if q and members.component[vertices[q - 1]] == c:
-            size = begin - offsets[q - 1]
-            found = _room(found, begin, size)
-            found[begin : begin + size] = found[offsets[q - 1] : begin]
-            offsets[q + 1] = begin + size
+            found = room(found, begin, begin - offsets[q - 1])
+            for k in range(offsets[q - 1], begin):
+                found[end] = key | (found[k] & _LOW)
+                end += 1
+            offsets[q + 1] = end
             continue
         count = _row(version, c, numbers) if forwards else _column(version, c, numbers)
-        size = 0
         for k in range(count):
-            size += members.size[numbers[k]]
-        found = _room(found, begin, size)
-        end = begin
-        for k in range(count):
-            end = _append(members, numbers[k], found, end)
-        ascend(found, begin, end)
+            size = np.int64(members.size[numbers[k]])
+            found = room(found, end, size)
+            v = members.first[numbers[k]]
+            for _ in range(size):
+                found[end] = key | v
+                end += 1
+                v = members.after[v]
         offsets[q + 1] = end
     return offsets, found[: offsets[-1]]
 
 
-@compiled
 def pairs(version: Version) -> int:
     """Return how many pairs of different vertices there are of which one reaches the other: a pass over the entries."""
+    return _pairs(version, spread(len(version.members.size)))
+
+
+@compiled
+def _pairs(version: Version, scratch: Spread) -> int:
     members, stripes = version.members, version.stripes
     width, count = stripes.width, len(members.size)
     before = np.zeros(count + 1, np.int64)  # members of all smaller numbers
@@ -155,7 +170,7 @@ def pairs(version: Version) -> int:
         before[c + 1] = before[c] + size
         total += size * (size - 1)
     for s in range(len(stripes.starts)):
-        firsts, words = entries(stripes, s)
+        firsts, words = entries(stripes, s, scratch)
         for k in range(len(firsts) - 1):
             word, lanes = words[k], 0
             while word:
@@ -165,16 +180,22 @@ def pairs(version: Version) -> int:
     return total
 
 
-@compiled
 def xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
     """Return the keys of the pairs that are new and of those that are gone, where all components are as they were.
 
     A pass over the old and the new entries of the stripes that were altered.
     """
+    won, lost = _xor(old, new, altered, spread(len(new.members.size)))
+    return np.sort(won), np.sort(lost)
+
+
+@compiled
+def _xor(old: Version, new: Version, altered: Ids, scratch: Spread) -> tuple[Offsets, Offsets]:
     won, lost, ends = np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(2, np.int64)
-    for s in altered:
-        firsts, words = entries(old.stripes, s)
-        new_firsts, new_words = entries(new.stripes, s)
+    for stripe in altered:
+        s = np.int64(stripe)
+        firsts, words = entries(old.stripes, s, scratch)
+        new_firsts, new_words = entries(new.stripes, s, scratch)
         count, new_count = len(firsts), len(new_firsts)
         k = m = 0
         before = after = _ZERO
@@ -191,13 +212,10 @@ def xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
             end = min(firsts[k] if k < count else _NONE, new_firsts[m] if m < new_count else _NONE)
             won = _unfold(new.members, s * new.stripes.width, after & ~before, begin, end, won, ends[:1])
             lost = _unfold(new.members, s * new.stripes.width, before & ~after, begin, end, lost, ends[1:])
-    won, lost = won[: ends[0]], lost[: ends[1]]
-    won.sort()
-    lost.sort()
-    return won, lost
+    return won[: ends[0]], lost[: ends[1]]
 
 
-@compiled
+@inner
 def _unfold(
     members: Members, lane: int, word: np.uint64, begin: int, end: int, keys: Offsets, used: Offsets
 ) -> Offsets:
@@ -206,7 +224,7 @@ def _unfold(
         c = lane + lowest(word)
         word &= word - _ONE
         for d in range(begin, end):
-            keys = _room(keys, used[0], np.int64(members.size[c]) * members.size[d])
+            keys = room(keys, used[0], np.int64(members.size[c]) * members.size[d])
             u = members.first[c]
             for _ in range(members.size[c]):
                 v = members.first[d]
@@ -218,16 +236,22 @@ def _unfold(
     return keys
 
 
-@compiled
 def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
     """Return the vertices that may reach others than before: lanes of altered stripes, and what reaches ``changed``."""
+    return np.flatnonzero(_sources(old, new, altered, changed)).astype(np.int32)
+
+
+@compiled
+def _sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Flags:
     width = new.stripes.width
     found = np.zeros(new.vertices, np.bool_)
-    for s in altered:
+    for stripe in altered:
+        s = np.int64(stripe)
         for version in (old, new):
             for c in range(s * width, min((s + 1) * width, len(version.members.size))):
                 _mark(version, c, found)
-    for d in changed:
+    for number in changed:
+        d = np.int64(number)
         for version in (old, new):
             _mark(version, d, found)
             for s in range(len(version.stripes.starts)):
@@ -235,10 +259,10 @@ def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
                 while word:
                     _mark(version, s * width + lowest(word), found)
                     word &= word - _ONE
-    return np.flatnonzero(found).astype(np.int32)
+    return found
 
 
-@compiled
+@inner
 def _mark(version: Version, c: int, found: Flags) -> None:
     v = version.members.first[c]
     for _ in range(version.members.size[c]):
@@ -247,24 +271,29 @@ def _mark(version: Version, c: int, found: Flags) -> None:
         v = version.members.after[v]
 
 
-@compiled
 def compared(old: Version, new: Version, vertices: Ids) -> tuple[Offsets, Offsets]:
     """Return the keys of the pairs that are new and of those that are gone, by the rows of ``vertices``."""
+    won, lost = _compared(old, new, vertices)
+    return np.sort(won), np.sort(lost)
+
+
+@compiled
+def _compared(old: Version, new: Version, vertices: Ids) -> tuple[Offsets, Offsets]:
     won, lost = np.empty(64, np.int64), np.empty(64, np.int64)
-    n_won = n_lost = 0
+    n_won = n_lost = np.int64(0)
     size = len(new.members.size)
     numbers, row_old, row_new = np.empty(size + 1, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
     marks = np.full(size, -1, np.int32)
     for u in vertices:
-        n_old = n_new = 0
+        n_old = n_new = np.int64(0)
         if u < old.vertices:
-            for k in range(_row(old, old.members.component[u], numbers)):
+            for k in range(_row(old, np.int64(old.members.component[u]), numbers)):
                 n_old = _append(old.members, numbers[k], row_old, n_old)
         else:
-            row_old[0], n_old = u, 1
-        for k in range(_row(new, new.members.component[u], numbers)):
+            row_old[0], n_old = u, np.int64(1)
+        for k in range(_row(new, np.int64(new.members.component[u]), numbers)):
             n_new = _append(new.members, numbers[k], row_new, n_new)
-        won, lost = _room(won, n_won, n_new), _room(lost, n_lost, n_old)
+        won, lost = room(won, n_won, n_new), room(lost, n_lost, n_old)
         for v in row_old[:n_old]:
             marks[v] = u
         for v in row_new[:n_new]:
@@ -276,7 +305,4 @@ def compared(old: Version, new: Version, vertices: Ids) -> tuple[Offsets, Offset
             if marks[v] == u:
                 lost[n_lost] = (np.int64(u) << 32) | v
                 n_lost += 1
-    won, lost = won[:n_won], lost[:n_lost]
-    won.sort()
-    lost.sort()
-    return won, lost
+    return won[:n_won], lost[:n_lost]

@@ -10,14 +10,15 @@ Ranges of stripes are independent: threads build them side by side, and so can t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.lanes.arrays import copy, room
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, new_queue, take
 from dyntc_spark.kernels.lanes.stripes import (
     ENTRY_BYTES,
     NUMBER_BYTES,
@@ -44,227 +45,167 @@ class Plan(NamedTuple):
     indices: Ids  #: of each number; -1 where it is free
 
 
-class Queue(NamedTuple):
-    """A set of small integers that is taken in ascending order: bits, and two levels that say where these are."""
+class Sweep(NamedTuple):
+    """What one sweep reaches: a line of words for each component, by its place."""
 
-    bits: Words
-    upper: Words
-    top: Words
-
-
-class Found(NamedTuple):
-    """Entries of the stripes that are built together."""
-
-    firsts: Ids
-    words: Words
-    counts: Offsets
+    place: Ids  #: by index of component: its place, -1 where it is not in reach
+    reached: Ids  #: by place: the index
+    ahead: Queue  #: indices that are still to be taken, the highest first
+    ascending: Queue  #: numbers in reach
 
 
-@compiled
-def new_queue(size: int) -> Queue:
-    """Return an empty set of integers below ``size``."""
-    return Queue(
-        np.zeros((size >> 6) + 1, np.uint64),
-        np.zeros((size >> 12) + 1, np.uint64),
-        np.zeros((size >> 18) + 1, np.uint64),
-    )
-
-
-@compiled
-def add(queue: Queue, value: int) -> None:
-    """Add an integer."""
-    queue.bits[value >> 6] |= _ONE << np.uint64(value & 63)
-    queue.upper[value >> 12] |= _ONE << np.uint64((value >> 6) & 63)
-    queue.top[value >> 18] |= _ONE << np.uint64((value >> 12) & 63)
-
-
-@compiled
-def take(queue: Queue, level: int) -> tuple[int, int]:
-    """Remove the least integer; return it, or -1, and where to look next (``level``, 0 at first).
-
-    Integers that are added between two calls must not be below the last one that was taken.
-    """
-    while level < len(queue.top):
-        if queue.top[level] == _ZERO:
-            level += 1
-            continue
-        high = (level << 6) + lowest(queue.top[level])
-        if queue.upper[high] == _ZERO:
-            queue.top[level] &= queue.top[level] - _ONE
-            continue
-        middle = (high << 6) + lowest(queue.upper[high])
-        if queue.bits[middle] == _ZERO:
-            queue.upper[high] &= queue.upper[high] - _ONE
-            continue
-        value = (middle << 6) + lowest(queue.bits[middle])
-        queue.bits[middle] &= queue.bits[middle] - _ONE
-        return value, level
-    return -1, level
-
-
-@compiled
 def build(plan: Plan, width: int, begin: int, end: int, budget: int) -> tuple[Stripes, int]:
     """Build the stripes from ``begin`` to ``end``; return them, and how many words were looked at.
 
     When they do not fit ``budget`` bytes, that is -1, and those that are missing are empty.
     """
-    count, end_number = len(plan.numbers), len(plan.indices)
-    stripes = Stripes(
-        np.zeros(end - begin, np.int64),
-        np.zeros(end - begin, np.int32),
-        np.zeros(end - begin, np.int64),
-        np.empty(1024, np.int32),
-        np.empty(1024, np.uint64),
-        width,
+    count = len(plan.numbers)
+    sweep = Sweep(
+        np.full(count, -1, np.int32), np.empty(count, np.int32), new_queue(count), new_queue(len(plan.indices))
     )
-    numbers, words = stripes.numbers, stripes.words
-    place = np.full(count, -1, np.int32)
-    lines = np.empty((1024, TOGETHER), np.uint64)
-    reached = np.empty(count, np.int32)
-    ahead, ascending = new_queue(count), new_queue(end_number)
-    found = _new_found(1024)
-    n_numbers = n_words = 0
-    looked = 0
-    for block in range(begin, end, TOGETHER):
-        if ENTRY_BYTES * n_words + NUMBER_BYTES * (n_numbers - n_words) > budget:
-            looked = -1
-            break
-        stop = min(block + TOGETHER, end)
-        lanes = (block * width, min(stop * width, end_number), width)
-        lines, n_reached, n_edges = _sweep(plan, lanes, place, lines, ahead, reached)
-        looked += n_reached + n_edges
-        if found.firsts.shape[1] < 2 * n_reached + 2:
-            found = _new_found(4 * n_reached + 2)
-        _entries(plan, lanes, reached[:n_reached], place, lines, ascending, found)
-        for k in range(stop - block):
-            s, n = block - begin + k, found.counts[k]
-            firsts, entry_words = found.firsts[k], found.words[k]
-            pairs = plain_pairs(firsts, entry_words, n, width)
-            size = n if pairs < 0 else plain_size(pairs, width)
-            if n_numbers + size > len(numbers):
-                numbers = _longer(numbers, n_numbers, n_numbers + size)
-            if n_words + size > len(words):
-                words = _longer(words, n_words, n_words + size)
-            stripes.starts[s], stripes.lengths[s], stripes.places[s] = n_numbers, size, n_words
-            if pairs >= 0:
-                stripes.places[s] = PLAIN
-                write_plain(firsts, entry_words, n, width, numbers, n_numbers)
-            else:
-                numbers[n_numbers : n_numbers + n] = firsts[:n]
-                words[n_words : n_words + n] = entry_words[:n]
-                n_words += n
-            n_numbers += size
-    return Stripes(
-        stripes.starts, stripes.lengths, stripes.places, numbers[:n_numbers].copy(), words[:n_words].copy(), width
-    ), looked
+    return _build(plan, sweep, width, begin, end, budget)
 
 
 @compiled
-def _sweep(  # noqa: C901  (the sources, then what they reach)
-    plan: Plan, lanes: tuple[int, int, int], place: Ids, lines: Words, ahead: Queue, reached: Ids
-) -> tuple[Words, int, int]:
-    """Close ``lanes``, from the first up to the last, so many to a stripe: a line of words for what they reach.
+def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: int) -> tuple[Stripes, int]:
+    starts, lengths = np.zeros(end - begin, np.int64), np.zeros(end - begin, np.int32)
+    places = np.zeros(end - begin, np.int64)
+    numbers, words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
+    lines, counts = np.empty(1024 * TOGETHER, np.uint64), np.empty(TOGETHER, np.int64)
+    firsts, entry_words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
+    n_numbers = n_words = looked = np.int64(0)
+    for block in range(begin, end, TOGETHER):
+        if ENTRY_BYTES * n_words + NUMBER_BYTES * (n_numbers - n_words) > budget:
+            looked = np.int64(-1)
+            break
+        stop = min(block + TOGETHER, end)
+        first, last = block * width, min(stop * width, len(plan.indices))
+        lines, n_reached, n_edges = _sweep(plan, sweep, first, last, width, lines)
+        looked += n_reached + n_edges
+        most = 2 * n_reached + 2  # entries of a stripe
+        firsts, entry_words = (
+            room(firsts, np.int64(0), TOGETHER * most),
+            room(entry_words, np.int64(0), TOGETHER * most),
+        )
+        _entries(plan, sweep, first, last, width, n_reached, lines, firsts, entry_words, counts, most)
+        for k in range(stop - block):
+            s, n = block - begin + k, counts[k]
+            mine, my_words = firsts[k * most : (k + 1) * most], entry_words[k * most : (k + 1) * most]
+            pairs = plain_pairs(mine, my_words, n, width)
+            size = n if pairs < 0 else plain_size(pairs, width)
+            numbers, words = room(numbers, n_numbers, size), room(words, n_words, size)
+            starts[s], lengths[s], places[s] = n_numbers, size, n_words
+            if pairs >= 0:
+                places[s] = PLAIN
+                write_plain(mine, my_words, n, width, numbers, n_numbers)
+            else:
+                copy(mine, np.int64(0), n, numbers, n_numbers)
+                copy(my_words, np.int64(0), n, words, n_words)
+                n_words += n
+            n_numbers += size
+    return Stripes(starts, lengths, places, numbers[:n_numbers], words[:n_words], width), looked
+
+
+@inner
+def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int, lines: Words) -> tuple[Words, int, int]:
+    """Close the lanes from ``first`` up to ``last``: a line of words for each component that they reach.
 
     Return the lines, how many there are, and how many edges were followed.
     """
-    first, last, width = lanes
-    offsets, targets = plan.offsets, plan.targets
+    offsets, targets, place, reached, ahead = plan.offsets, plan.targets, sweep.place, sweep.reached, sweep.ahead
     highest = len(offsets) - 2  # the queue takes the least first, edges lead to smaller indices
-    n = n_edges = 0
+    n = n_edges = level = np.int64(0)
+    lines = room(lines, n, (last - first) * TOGETHER)
     for number in range(first, last):
-        c = plan.indices[number]
+        c = np.int64(plan.indices[number])
         if c < 0:
             continue
-        if n == len(lines):
-            lines = _longer_lines(lines)
         place[c], reached[n] = n, c
         for k in range(TOGETHER):
-            lines[n, k] = _ZERO
+            lines[n * TOGETHER + k] = _ZERO
         lane = number - first
-        lines[n, lane // width] = _ONE << np.uint64(lane % width)
+        lines[n * TOGETHER + lane // width] = _ONE << np.uint64(lane % width)
         add(ahead, highest - c)
         n += 1
-    level = 0
     while True:
         taken, level = take(ahead, level)
         if taken < 0:
             return lines, n, n_edges
         c = highest - taken
-        mine = place[c]
-        n_edges += offsets[c + 1] - offsets[c]
-        for at in range(offsets[c], offsets[c + 1]):
-            d = targets[at]
-            theirs = place[d]
-            if theirs < 0:
-                if n == len(lines):
-                    lines = _longer_lines(lines)
+        begin, end = offsets[c], offsets[c + 1]
+        n_edges += end - begin
+        lines = room(lines, n * TOGETHER, (end - begin) * TOGETHER)
+        mine = np.int64(place[c]) * TOGETHER  # its words in registers, for lines could be the same for all numba knows
+        word0, word1, word2, word3 = lines[mine], lines[mine + 1], lines[mine + 2], lines[mine + 3]
+        word4, word5, word6, word7 = lines[mine + 4], lines[mine + 5], lines[mine + 6], lines[mine + 7]
+        for at in range(begin, end):
+            d = np.int64(targets[at])
+            line = np.int64(place[d]) * TOGETHER
+            if line < 0:
+                line = n * TOGETHER
                 place[d], reached[n] = n, d
-                for k in range(TOGETHER):
-                    lines[n, k] = lines[mine, k]
-                add(ahead, highest - d)
                 n += 1
-            else:
+                add(ahead, highest - d)
                 for k in range(TOGETHER):
-                    lines[theirs, k] |= lines[mine, k]
+                    lines[line + k] = _ZERO
+            lines[line] |= word0
+            lines[line + 1] |= word1
+            lines[line + 2] |= word2
+            lines[line + 3] |= word3
+            lines[line + 4] |= word4
+            lines[line + 5] |= word5
+            lines[line + 6] |= word6
+            lines[line + 7] |= word7
 
 
-@compiled
+@inner
 def _entries(  # noqa: C901  (for eight stripes at a time)
-    plan: Plan, lanes: tuple[int, int, int], reached: Ids, place: Ids, lines: Words, ascending: Queue, found: Found
+    plan: Plan,
+    sweep: Sweep,
+    first: int,
+    last: int,
+    width: int,
+    n_reached: int,
+    lines: Words,
+    firsts: Ids,
+    words: Words,
+    counts: Offsets,
+    most: int,
 ) -> None:
-    """Make entries of the lines of components that were reached, and leave ``place`` clean."""
-    first, last, width = lanes
+    """Make entries of the lines, those of stripe k from ``k * most`` on, and leave ``sweep`` clean."""
+    place, reached, ascending = sweep.place, sweep.reached, sweep.ascending
     for number in range(first, last):  # own bits are not stored
         lane, c = number - first, plan.indices[number]
         if c >= 0:
-            lines[place[c], lane // width] &= ~(_ONE << np.uint64(lane % width))
-    for c in reached:
-        add(ascending, plan.numbers[c])
-    words = np.zeros(TOGETHER, np.uint64)
-    found.counts[:] = 0
-    before, level = -1, 0
+            lines[np.int64(place[c]) * TOGETHER + lane // width] &= ~(_ONE << np.uint64(lane % width))
+    for k in range(n_reached):
+        add(ascending, np.int64(plan.numbers[reached[k]]))
+    now = np.zeros(TOGETHER, np.uint64)
+    for k in range(TOGETHER):
+        counts[k] = 0
+    level, before = np.int64(0), np.int64(-1)
     while True:
         number, level = take(ascending, level)
         if number != before + 1:
             for k in range(TOGETHER):
-                if words[k]:
-                    _append(found, k, before + 1, _ZERO)
-                    words[k] = _ZERO
+                if now[k]:
+                    at = k * most + counts[k]
+                    firsts[at], words[at] = before + 1, _ZERO
+                    counts[k] += 1
+                    now[k] = _ZERO
         if number < 0:
             break
         before = number
-        line = place[plan.indices[number]]
-        for k in range(TOGETHER):
-            if lines[line, k] != words[k]:
-                words[k] = lines[line, k]
-                _append(found, k, number, words[k])
-    for c in reached:
+        c = plan.indices[number]
+        line = np.int64(place[c]) * TOGETHER
         place[c] = -1
-
-
-@compiled
-def _append(found: Found, k: int, number: int, word: np.uint64) -> None:
-    n = found.counts[k]
-    found.firsts[k, n], found.words[k, n] = number, word
-    found.counts[k] = n + 1
-
-
-@compiled
-def _new_found(size: int) -> Found:
-    return Found(
-        np.empty((TOGETHER, size), np.int32), np.empty((TOGETHER, size), np.uint64), np.zeros(TOGETHER, np.int64)
-    )
-
-
-@compiled
-def _longer_lines(lines: Words) -> Words:
-    longer = np.empty((2 * len(lines), TOGETHER), np.uint64)
-    longer[: len(lines)] = lines
-    return longer
-
-
-@compiled
-def _longer(array: npt.NDArray[Any], used: int, least: int) -> npt.NDArray[Any]:
-    longer = np.empty(max(least, 2 * len(array)), array.dtype)
-    longer[:used] = array[:used]
-    return longer
+        different = _ZERO
+        for k in range(TOGETHER):
+            different |= np.uint64(lines[line + k] != now[k]) << np.uint64(k)
+        while different:
+            stripe = lowest(different)
+            different &= different - _ONE
+            now[stripe] = lines[line + stripe]
+            at = stripe * most + counts[stripe]
+            firsts[at], words[at] = number, now[stripe]
+            counts[stripe] += 1

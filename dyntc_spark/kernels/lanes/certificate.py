@@ -11,33 +11,37 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph
-from dyntc_spark.kernels.lanes.stripes import bit_of, entries
+from dyntc_spark.kernels.lanes.stripes import Spread, bit_of, entries, spread
 from dyntc_spark.kernels.reach import Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@compiled
 def wrong(graph: Graph, version: Version) -> tuple[Offsets, int]:
     """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
+    return _wrong(graph, version, spread(len(version.members.size)))
+
+
+@compiled
+def _wrong(graph: Graph, version: Version, scratch: Spread) -> tuple[Offsets, int]:
     stripes, members = version.stripes, version.members
     width, size = stripes.width, len(members.size)
     words = np.zeros(size + 1, np.uint64)
-    missing, n_missing, extra = np.empty(len(stripes.starts) * width, np.int64), 0, 0
+    missing, n_missing, extra = np.empty(len(stripes.starts) * width, np.int64), np.int64(0), 0
     for s in range(len(stripes.starts)):
-        firsts, kept = entries(stripes, s)
+        firsts, kept = entries(stripes, s, scratch)
         count = len(firsts)
         for k in range(count - 1):
-            words[firsts[k] : firsts[k + 1]] = kept[k]
+            _fill(words, firsts[k], firsts[k + 1], kept[k])
         for c in range(s * width, min((s + 1) * width, size)):
             if members.size[c]:
                 words[c] |= bit_of(c, s * width, width)
         lacking = _ZERO
         for k in range(count - 1):
-            for d in range(firsts[k], firsts[k + 1] if kept[k] else firsts[k]):
+            for d in range(np.int64(firsts[k]), np.int64(firsts[k + 1] if kept[k] else firsts[k])):
                 bits, n_missing = _after(graph, version, words, d, s, lacking, missing, n_missing)
                 lacking |= bits
                 extra += _has_extra(graph, words, d, bit_of(d, s * width, width))
@@ -45,12 +49,19 @@ def wrong(graph: Graph, version: Version) -> tuple[Offsets, int]:
             bits, n_missing = _after(graph, version, words, c, s, lacking, missing, n_missing)
             lacking |= bits
         for k in range(count - 1):
-            words[firsts[k] : firsts[k + 1]] = _ZERO
-        words[s * width : min((s + 1) * width, size)] = _ZERO
+            _fill(words, firsts[k], firsts[k + 1], _ZERO)
+        for c in range(s * width, min((s + 1) * width, size)):
+            words[c] = _ZERO
     return missing[:n_missing], extra
 
 
-@compiled
+@inner
+def _fill(words: Words, begin: int, end: int, word: np.uint64) -> None:
+    for d in range(begin, end):
+        words[d] = word
+
+
+@inner
 def _after(
     graph: Graph, version: Version, words: Words, c: int, s: int, known: np.uint64, missing: Offsets, count: int
 ) -> tuple[np.uint64, int]:
@@ -72,7 +83,7 @@ def _after(
     return lacking, count
 
 
-@compiled
+@inner
 def _has_extra(graph: Graph, words: Words, d: int, own: np.uint64) -> bool:
     """Return whether a word has a bit that is neither its own nor one of its predecessors'."""
     members, into = graph.members, graph.into

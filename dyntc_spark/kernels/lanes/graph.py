@@ -11,15 +11,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, insert
+from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.order import Order, put_below, remove, replace
 from dyntc_spark.kernels.reach import Ids, Offsets, grouped, strong_components
 
 #: A component that loses at most so many inner edges is asked about each of them; else it is searched as a whole.
 FEW_LOST = 8
 _LOW = 2**32 - 1
-_CLEAN, _DOWN, _UP = 0, 1, 2  # marks of searches
+_CLEAN, _DOWN, _UP = np.int8(0), np.int8(1), np.int8(2)  # marks of searches
 Marks: TypeAlias = npt.NDArray[np.int8]
 
 
@@ -53,8 +54,8 @@ class Merges(NamedTuple):
     kept: Ids  #: number of the component that each is part of
 
 
-@compiled
-def is_joined(graph: Graph, u: int, v: int) -> bool:  # noqa: C901  (two searches that take turns)
+@inner
+def _is_joined(graph: Graph, u: int, v: int) -> bool:  # noqa: C901  (two searches that take turns)
     """Return whether ``u`` reaches ``v`` within their component: a search from both ends."""
     component, marks, down, up = graph.members.component, graph.marks, graph.stack, graph.found
     inside = component[u]
@@ -93,34 +94,32 @@ def is_joined(graph: Graph, u: int, v: int) -> bool:  # noqa: C901  (two searche
     return met
 
 
-@compiled
-def is_broken(graph: Graph, keys: Offsets) -> bool:
-    """Return whether a component that lost these inner edges has fallen apart, as far as few of them tell.
-
-    It holds together iff each tail still reaches its head: then every path has another way.
-    """
-    found = len(keys) > FEW_LOST
-    for key in keys:
-        found = found or not is_joined(graph, key >> 32, key & _LOW)
-    return found
-
-
-@compiled
 def broken(graph: Graph, inner: Offsets) -> Ids:
     """Return the components that may have fallen apart by the loss of inner edges."""
-    component = graph.members.component
-    numbers = np.empty(len(inner), np.int32)
-    for k in range(len(inner)):
-        numbers[k] = component[inner[k] >> 32]
-    by_number = np.argsort(numbers)
+    if not len(inner):
+        return np.empty(0, np.int32)
+    numbers = graph.members.component[inner >> 32]
+    order = np.argsort(numbers, kind="stable")
+    return _broken(graph, numbers[order], inner[order])
+
+
+@compiled
+def _broken(graph: Graph, numbers: Ids, inner: Offsets) -> Ids:
+    """Return which of the components have fallen apart, as far as few inner edges tell: those of each lie together.
+
+    A component holds together iff each tail still reaches its head: then every path has another way.
+    """
     found = np.empty(len(inner), np.int32)
     count = begin = 0
     while begin < len(inner):
-        c, end = numbers[by_number[begin]], begin
-        while end < len(inner) and numbers[by_number[end]] == c:
+        end = begin
+        while end < len(inner) and numbers[end] == numbers[begin]:
             end += 1
-        if is_broken(graph, inner[by_number[begin:end]]):
-            found[count] = c
+        apart = end - begin > FEW_LOST
+        for k in range(begin, end):
+            apart = apart or not _is_joined(graph, inner[k] >> 32, inner[k] & _LOW)
+        if apart:
+            found[count] = numbers[begin]
             count += 1
         begin = end
     return found[:count]
@@ -151,7 +150,10 @@ def split(graph: Graph, numbers: Ids) -> Merges:
         if pieces == 1:
             continue
         offsets, order = grouped(piece, pieces)
-        largest = np.argmax(offsets[1:] - offsets[:-1])
+        largest = 0
+        for p in range(1, pieces):
+            if offsets[p + 1] - offsets[p] > offsets[largest + 1] - offsets[largest]:
+                largest = p
         named = np.empty(pieces, np.int32)
         for p in range(pieces):
             number = c
@@ -164,11 +166,11 @@ def split(graph: Graph, numbers: Ids) -> Merges:
             count += 1
         anchor = graph.order.above[c]
         remove(graph.order, c)
-        put_below(graph.order, anchor, named)
+        put_below(graph.order, np.int64(anchor), named)
     return Merges(parts[:count], wholes[:count])
 
 
-@compiled
+@inner
 def _inner_edges(out: Adjacency, inside: Ids, place: Ids) -> tuple[Offsets, Ids]:
     """Return the edges among vertices that have a place, in places."""
     offsets = np.zeros(len(inside) + 1, np.int64)
@@ -187,7 +189,7 @@ def _inner_edges(out: Adjacency, inside: Ids, place: Ids) -> tuple[Offsets, Ids]
     return offsets, targets[:count]
 
 
-@compiled
+@inner
 def _make_ring(members: Members, number: int, vertices: Ids, which: Ids) -> None:
     """Let some of ``vertices`` be the members of a component."""
     before = vertices[which[-1]]
@@ -199,9 +201,7 @@ def _make_ring(members: Members, number: int, vertices: Ids, which: Ids) -> None
 
 
 @compiled
-def insert_edges(  # noqa: C901  (an edge, its cycle, and whose part each component is in the end)
-    graph: Graph, keys: Offsets, begin: int, merging: bool
-) -> tuple[int, Merges]:
+def insert_edges(graph: Graph, keys: Offsets, begin: int, merging: bool) -> tuple[int, Merges]:
     """Insert edges one after the other, repair the order, and merge the components on new cycles.
 
     Return how far it came, and the numbers that are gone with the components that they are part of in the end.
@@ -210,7 +210,7 @@ def insert_edges(  # noqa: C901  (an edge, its cycle, and whose part each compon
     """
     component = graph.members.component
     gone, kept = np.empty(16, np.int32), np.empty(16, np.int32)
-    count = 0
+    count = np.int64(0)
     for k in range(begin, len(keys)):
         u, v = keys[k] >> 32, keys[k] & _LOW
         if k > begin or not merging:
@@ -223,8 +223,7 @@ def insert_edges(  # noqa: C901  (an edge, its cycle, and whose part each compon
         if n_cycle:
             if not merging:
                 return k, Merges(gone[:0], kept[:0])
-            if count + n_cycle > len(gone):
-                gone, kept = _longer(gone, count + n_cycle), _longer(kept, count + n_cycle)
+            gone, kept = room(gone, count, n_cycle), room(kept, count, n_cycle)
             keep = _merge(graph, c, n_cycle)
             for at in range(n_cycle):
                 if graph.found[at] != keep:
@@ -238,14 +237,7 @@ def insert_edges(  # noqa: C901  (an edge, its cycle, and whose part each compon
     return len(keys), Merges(gone[:count], kept[:count])
 
 
-@compiled
-def _longer(array: Ids, least: int) -> Ids:
-    longer = np.empty(max(2 * len(array), least), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-@compiled
+@inner
 def _repair(graph: Graph, c: int, d: int, merging: bool) -> int:
     """Repair the order after the edge from ``c`` up to ``d``; return how many components are on a cycle with it.
 
@@ -253,74 +245,69 @@ def _repair(graph: Graph, c: int, d: int, merging: bool) -> int:
     cycle, whose components are left in ``graph.found`` for `_merge`. Unless ``merging``, a cycle leaves all as it was.
     """
     order, marks, stack = graph.order, graph.marks, graph.stack
-    n = _reached(graph, d, order.labels[c])
-    n_cycle = _leading_to(graph, c) if marks[c] == _DOWN else 0
+    low = order.labels[c]
+    n = _search(graph, graph.out, d, low, _CLEAN, _DOWN, stack)
+    n_cycle = _search(graph, graph.into, c, low, _DOWN, _UP, graph.found) if marks[c] == _DOWN else 0
     if n_cycle and not merging:
         for k in range(n):
             marks[stack[k]] = _CLEAN
         return n_cycle
     rest = np.empty(n - n_cycle, np.int32)
-    labels = np.empty(n - n_cycle, np.int64)
     count = 0
     for k in range(n):
         x = stack[k]
         if marks[x] == _DOWN:
-            rest[count], labels[count] = x, -order.labels[x]
+            rest[count] = x
             count += 1
             remove(order, x)
         marks[x] = _CLEAN
     if count:
-        put_below(order, c, rest[np.argsort(labels)])
+        _highest_first(rest, order.labels)
+        put_below(order, np.int64(c), rest)
     return n_cycle
 
 
-@compiled
-def _reached(graph: Graph, d: int, low: int) -> int:
-    """Mark what ``d`` reaches of the components with a label from ``low`` on, and list it in ``graph.stack``."""
-    members, out, marks, stack = graph.members, graph.out, graph.marks, graph.stack
-    stack[0] = d
-    marks[d] = _DOWN
-    n = 1
-    done = 0
-    while done < n:
-        x = stack[done]
-        done += 1
-        v = members.first[x]
-        for _ in range(members.size[x]):
-            for place in range(out.starts[v], out.starts[v] + out.lengths[v]):
-                e = members.component[out.values[place]]
-                if marks[e] == _CLEAN and graph.order.labels[e] >= low:
-                    marks[e] = _DOWN
-                    stack[n] = e
-                    n += 1
-            v = members.after[v]
-    return n
+@inner
+def _highest_first(nodes: Ids, labels: Offsets) -> None:
+    """Sort components by falling labels, in place: Shell's sort, which compiles faster than numba's own."""
+    gap = len(nodes)
+    while gap > 1:
+        gap = (gap * 5 - 1) // 11 if gap > 4 else 1
+        for k in range(gap, len(nodes)):
+            node, at = nodes[k], k
+            while at >= gap and labels[nodes[at - gap]] < labels[node]:
+                nodes[at] = nodes[at - gap]
+                at -= gap
+            nodes[at] = node
 
 
-@compiled
-def _leading_to(graph: Graph, c: int) -> int:
-    """Mark what leads to ``c`` of the marked components, and list it in ``graph.found``."""
-    members, into, marks, found = graph.members, graph.into, graph.marks, graph.found
-    found[0] = c
-    marks[c] = _UP
-    n = 1
-    done = 0
+@inner
+def _search(graph: Graph, rows: Adjacency, start: int, low: int, before: np.int8, mark: np.int8, found: Ids) -> int:
+    """Mark what ``start`` reaches on ``rows``, and list it in ``found``; return how many components that are.
+
+    Only components with the mark ``before`` and a label from ``low`` on are entered.
+    """
+    members, marks, labels = graph.members, graph.marks, graph.order.labels
+    component, after = members.component, members.after
+    found[0] = start
+    marks[start] = mark
+    n, done = 1, 0
     while done < n:
         x = found[done]
         done += 1
         v = members.first[x]
         for _ in range(members.size[x]):
-            for place in range(into.starts[v], into.starts[v] + into.lengths[v]):
-                e = members.component[into.values[place]]
-                if marks[e] == _DOWN:
-                    marks[e] = _UP
+            for place in range(rows.starts[v], rows.starts[v] + rows.lengths[v]):
+                e = component[rows.values[place]]
+                if marks[e] == before and labels[e] >= low:
+                    marks[e] = mark
                     found[n] = e
                     n += 1
-            v = members.after[v]
+            v = after[v]
     return n
 
 
-@compiled
+@inner
 def _merge(graph: Graph, c: int, n_cycle: int) -> int:
     """Make one component of those in ``graph.found``, in the place of ``c``; the largest keeps its number."""
     members, cycle = graph.members, graph.found[:n_cycle]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Random numbers for each component; the minima over its ancestors estimate how many these are.
@@ -73,14 +73,18 @@ def tree_cover(offsets: Offsets, targets: Ids) -> Ids:
     return _post_order(parent, child, sibling)
 
 
-@compiled
+@inner
 def _most_last(sums: npt.NDArray[np.float32]) -> Ids:
     """Return the indices by falling sums, roughly: one pass with 65,536 buckets."""
-    scale = np.float32(65535) / max(sums.max(), np.float32(1)) if len(sums) else np.float32(0)
+    most = np.float32(1)
+    for value in sums:
+        most = max(most, value)
+    scale = np.float32(65535) / most
     ends = np.zeros(65537, np.int64)
     for value in sums:
         ends[65536 - np.int64(value * scale)] += 1
-    ends = np.cumsum(ends)
+    for bucket in range(65536):
+        ends[bucket + 1] += ends[bucket]
     found = np.empty(len(sums), np.int32)
     for d in range(len(sums)):
         bucket = 65535 - np.int64(sums[d] * scale)
@@ -89,7 +93,7 @@ def _most_last(sums: npt.NDArray[np.float32]) -> Ids:
     return found
 
 
-@compiled
+@inner
 def _post_order(parent: Ids, child: Ids, sibling: Ids) -> Ids:
     number = np.empty(len(parent), np.int32)
     given = 0

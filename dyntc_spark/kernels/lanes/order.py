@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Between two labels, as they are given at first.
@@ -115,7 +115,7 @@ def replace(order: Order, c: int, by: int) -> None:
         order.above[below] = by
 
 
-@compiled
+@inner
 def _label(order: Order) -> None:
     """Give all labels anew."""
     c, label = order.ends[0], np.int64(0)

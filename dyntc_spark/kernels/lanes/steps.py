@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.adjacency import delete
-from dyntc_spark.kernels.lanes.batch import COPY, EDGE, JOIN, LOOK, Events, Scratch, concerned, revise
-from dyntc_spark.kernels.lanes.graph import Graph, Marks, Merges, broken
+from dyntc_spark.kernels.lanes.arrays import copy
+from dyntc_spark.kernels.lanes.batch import COPY, EDGE, JOIN, LOOK, Events, revise
+from dyntc_spark.kernels.lanes.graph import Graph, Merges, broken
+from dyntc_spark.kernels.lanes.slots import Scratch
 from dyntc_spark.kernels.lanes.stripes import Stripes, has_bit
 from dyntc_spark.kernels.reach import Ids, Offsets
 
@@ -29,6 +31,14 @@ class Lost(NamedTuple):
     broken: Ids
 
 
+class Told(NamedTuple):
+    """What stripes are told."""
+
+    starts: Ids  #: numbers; only stripes that reach one of them can change
+    events: Events
+    ignored: Ids  #: lanes that are left out
+
+
 class Revised(NamedTuple):
     """Stripes that were written anew."""
 
@@ -37,9 +47,15 @@ class Revised(NamedTuple):
     complete: bool  #: whether the work was done within its budget
 
 
-@compiled
 def lose(graph: Graph, keys: Offsets, turned: Offsets) -> Lost:
     """Delete edges, given as ascending keys by tail, and by head."""
+    between, tails, within = _lose(graph, keys, turned)
+    return Lost(between, tails, broken(graph, within))
+
+
+@compiled
+def _lose(graph: Graph, keys: Offsets, turned: Offsets) -> tuple[Offsets, Ids, Offsets]:
+    """Delete edges; return those between components, the components of their tails, and those within one."""
     component = graph.members.component
     between, within = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     tails = np.empty(len(keys), np.int32)
@@ -54,16 +70,16 @@ def lose(graph: Graph, keys: Offsets, turned: Offsets) -> Lost:
             n_within += 1
     delete(graph.out, keys, graph.marks)
     delete(graph.into, turned, graph.marks)
-    return Lost(between[:n_between], tails[:n_between], broken(graph, within[:n_within]))
+    return between[:n_between], tails[:n_between], within[:n_within]
 
 
-@compiled
+@inner
 def _reaches(stripes: Stripes, c: int, d: int) -> bool:
     """Return whether a component reaches another one by what the stripes say."""
     return c == d or has_bit(stripes, c // stripes.width, c % stripes.width, d)
 
 
-@compiled
+@inner
 def _is_covered(graph: Graph, stripes: Stripes, u: int, c: int, d: int) -> bool:
     """Return whether one of the first edges of vertex ``u`` leaves its component ``c`` of G for one that reached ``d``.
 
@@ -81,9 +97,41 @@ def _is_covered(graph: Graph, stripes: Stripes, u: int, c: int, d: int) -> bool:
     return False
 
 
-@compiled
 def shrink(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges, scratch: Scratch, budget: int) -> Revised:
     """Shrink the stripes that the loss of edges, and of ``parts`` of components, concerns."""
+    return _revised(graph, stripes, _losses(graph, stripes, lost, parts), True, scratch, budget)
+
+
+def grow(
+    graph: Graph,
+    stripes: Stripes,
+    keys: Offsets,
+    tails: Ids,
+    parts: Merges,
+    merges: Merges,
+    scratch: Scratch,
+    budget: int,
+) -> Revised:
+    """Grow the stripes that new edges, ``parts`` of components with new lanes, and merged components concern.
+
+    ``tails`` has the components of the tails of ``keys`` before the merges. An edge along a path changes nothing.
+    """
+    return _revised(graph, stripes, _gains(graph, stripes, keys, tails, parts, merges), False, scratch, budget)
+
+
+def _revised(graph: Graph, stripes: Stripes, told: Told, shrinking: bool, scratch: Scratch, budget: int) -> Revised:
+    """Sort the events by their tails, and revise the stripes."""
+    starts, events, ignored = told
+    if len(starts) > 1:
+        order = np.argsort(events.tails)
+        events = Events(events.tails[order], events.heads[order], events.kinds[order])
+    ignored = np.sort(ignored) if len(ignored) > 1 else ignored
+    return Revised(*revise(graph, stripes, starts, events, ignored, shrinking, scratch, budget))
+
+
+@compiled
+def _losses(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges) -> Told:
+    """Return the events of a loss; new lanes are ignored."""
     component = graph.members.component
     most = len(lost.keys) + len(parts.gone)
     tails, heads, kinds = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int8)
@@ -102,27 +150,12 @@ def shrink(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges, scratch: S
             fresh[n_fresh] = part
             n_fresh += 1
         n += 1
-    ignored = np.sort(fresh[:n_fresh])
-    which = _which(graph, stripes, starts[:n], ignored[:0])
-    events = _sorted(tails[:n], heads[:n], kinds[:n])
-    return Revised(*revise(graph, stripes, which, events, ignored, True, scratch, budget))
+    return Told(starts[:n], Events(tails[:n], heads[:n], kinds[:n]), fresh[:n_fresh])
 
 
 @compiled
-def grow(
-    graph: Graph,
-    stripes: Stripes,
-    keys: Offsets,
-    tails: Ids,
-    parts: Merges,
-    merges: Merges,
-    scratch: Scratch,
-    budget: int,
-) -> Revised:
-    """Grow the stripes that new edges, ``parts`` of components with new lanes, and merged components concern.
-
-    ``tails`` has the components of the tails of ``keys`` before the merges. An edge along a path changes nothing.
-    """
+def _gains(graph: Graph, stripes: Stripes, keys: Offsets, tails: Ids, parts: Merges, merges: Merges) -> Told:
+    """Return the events of a gain; merged lanes are ignored."""
     component, size = graph.members.component, graph.members.size
     most = len(keys) + len(parts.gone) + 2 * len(merges.gone)
     begins, heads, kinds = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int8)
@@ -143,30 +176,7 @@ def grow(
         begins[n], heads[n], kinds[n], starts[n] = merges.gone[k], kept, JOIN, kept
         begins[n + 1], heads[n + 1], kinds[n + 1], starts[n + 1] = kept, kept, LOOK, kept
         n += 2
-    ignored = np.sort(merges.gone)
-    which = _which(graph, stripes, starts[:n], ignored)
-    events = _sorted(begins[:n], heads[:n], kinds[:n])
-    return Revised(*revise(graph, stripes, which, events, ignored, False, scratch, budget))
-
-
-@compiled
-def _sorted(tails: Ids, heads: Ids, kinds: Marks) -> Events:
-    if len(tails) == 1:
-        return Events(tails, heads, kinds)
-    order = np.argsort(tails)
-    return Events(tails[order], heads[order], kinds[order])
-
-
-@compiled
-def _which(graph: Graph, stripes: Stripes, numbers: Ids, lanes: Ids) -> Ids:
-    """Return the stripes that reach one of ``numbers``, and those of ``lanes``: all, if that is cheaper."""
-    count, width = len(stripes.starts), stripes.width
-    flags = np.zeros(count, np.bool_)
-    if concerned(graph, numbers, width, count, flags):
-        for lane in lanes:
-            flags[lane // width] = True
-        return np.flatnonzero(flags).astype(np.int32)
-    return np.arange(count).astype(np.int32)
+    return Told(starts[:n], Events(begins[:n], heads[:n], kinds[:n]), merges.gone)
 
 
 @compiled
@@ -174,8 +184,8 @@ def with_stripes(stripes: Stripes, revised: Revised, numbers: int, words: int) -
     """Return the stripes with the revised ones, which are written to the pools from ``numbers`` and ``words`` on."""
     starts, lengths, places = stripes.starts.copy(), stripes.lengths.copy(), stripes.places.copy()
     made = revised.stripes
-    stripes.numbers[numbers : numbers + len(made.numbers)] = made.numbers
-    stripes.words[words : words + len(made.words)] = made.words
+    copy(made.numbers, np.int64(0), len(made.numbers), stripes.numbers, numbers)
+    copy(made.words, np.int64(0), len(made.words), stripes.words, words)
     for k in range(len(revised.altered)):
         s = revised.altered[k]
         starts[s], lengths[s] = made.starts[k] + numbers, made.lengths[k]

@@ -16,7 +16,9 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.lanes.arrays import copy
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, new_queue, take
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Lanes of a stripe: the bits of a word.
@@ -26,6 +28,7 @@ ENTRY_BYTES, NUMBER_BYTES = 12, 4
 PLAIN = -1
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+_FEW = 8  # entries that are looked at one by one before a binary search
 
 
 class Stripes(NamedTuple):
@@ -96,30 +99,40 @@ def has_bit(stripes: Stripes, s: int, lane: int, number: int) -> bool:
     return found > 0 and (stripes.words[place + found - 1] >> np.uint64(lane)) & _ONE != _ZERO
 
 
+class Spread(NamedTuple):
+    """Scratch space in which the lists of a plain stripe become words."""
+
+    words: Words  #: by number: 0 between two calls
+    queue: Queue  #: numbers with a word; empty between two calls
+
+
+def spread(size: int) -> Spread:
+    """Return scratch space for numbers below ``size``; pages that are never written take no memory."""
+    return Spread(np.zeros(size, np.uint64), new_queue(size))
+
+
 @compiled
-def entries(stripes: Stripes, s: int) -> tuple[Ids, Words]:
+def entries(stripes: Stripes, s: int, scratch: Spread) -> tuple[Ids, Words]:
     """Return the entries of a stripe, whatever its form: as they are kept, or made of plain numbers."""
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
     if place >= 0 or length == 0:
         return stripes.numbers[start : start + length], stripes.words[place : place + length]
     firsts, words = np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
-    heads = start + stripes.width
-    keys = np.empty(length - stripes.width, np.int64)
-    lane = 0
-    for k in range(len(keys)):
+    heads, lane = start + stripes.width, 0
+    for k in range(length - stripes.width):
         while stripes.numbers[start + lane] <= k:
             lane += 1
-        keys[k] = np.int64(stripes.numbers[heads + k]) << 6 | lane
-    keys.sort()
-    count = k = 0
-    while k < len(keys):
-        number, word = keys[k] >> 6, _ZERO
-        while k < len(keys) and keys[k] >> 6 == number:
-            word |= _ONE << np.uint64(keys[k] & 63)
-            k += 1
-        count = put(firsts, words, count, number, word)
+        number = np.int64(stripes.numbers[heads + k])
+        add(scratch.queue, number)
+        scratch.words[number] |= _ONE << np.uint64(lane)
+    count = level = np.int64(0)
+    while True:
+        number, level = take(scratch.queue, level)
+        if number < 0:
+            return firsts[:count], words[:count]
+        count = put(firsts, words, count, number, scratch.words[number])
         count = put(firsts, words, count, number + 1, _ZERO)
-    return firsts[:count], words[:count]
+        scratch.words[number] = _ZERO
 
 
 @compiled
@@ -149,33 +162,37 @@ def revised(firsts: Ids, words: Words, numbers: Ids, values: Words, clear: np.ui
 
     Needs room for two entries more for each of ``numbers``. What lies between these is copied as it is.
     """
-    made = done = 0
+    made = done = np.int64(0)
     word, count = _ZERO, len(firsts)
     for k in range(len(numbers)):
-        upto = done + position(firsts, done, count - done, numbers[k])
+        number = np.int64(numbers[k])
+        upto = done
+        while upto < count and upto < done + _FEW and firsts[upto] <= number:
+            upto += 1
+        if upto == done + _FEW:
+            upto += position(firsts, upto, count - upto, number)
         if upto > done:
             made = _copy(firsts, words, done, upto, clear, to, to_words, made)
             done, word = upto, words[upto - 1] & ~clear
-        made = put(to, to_words, made, numbers[k], values[k])
-        made = put(to, to_words, made, numbers[k] + 1, word)
+        made = put(to, to_words, made, number, values[k])
+        made = put(to, to_words, made, number + 1, word)
     return _copy(firsts, words, done, count, clear, to, to_words, made)
 
 
-@compiled
+@inner
 def _copy(
     firsts: Ids, words: Words, begin: int, end: int, clear: np.uint64, to: Ids, to_words: Words, made: int
 ) -> int:
     """Append the entries from ``begin`` to ``end``; return how many there are then."""
     if clear:
         for k in range(begin, end):
-            made = put(to, to_words, made, firsts[k], words[k] & ~clear)
+            made = put(to, to_words, made, np.int64(firsts[k]), words[k] & ~clear)
         return made
     if begin < end:  # the first may belong to the last entry that was made, the others cannot
-        made = put(to, to_words, made, firsts[begin], words[begin])
-        more = end - begin - 1
-        to[made : made + more] = firsts[begin + 1 : end]
-        to_words[made : made + more] = words[begin + 1 : end]
-        made += more
+        made = put(to, to_words, made, np.int64(firsts[begin]), words[begin])
+        copy(firsts, begin + 1, end, to, made)
+        copy(words, begin + 1, end, to_words, made)
+        made += end - begin - 1
     return made
 
 
@@ -213,8 +230,8 @@ def write_plain(firsts: Ids, words: Words, count: int, width: int, numbers: Ids,
         while word:
             ends[lowest(word) + 1] += firsts[k + 1] - firsts[k]
             word &= word - _ONE
-    ends = np.cumsum(ends)
     for lane in range(width):
+        ends[lane + 1] += ends[lane]
         numbers[begin + lane] = ends[lane + 1]
     heads = begin + width
     for k in range(count - 1):
@@ -239,8 +256,8 @@ def row(stripes: Stripes, s: int, lane: int, found: Ids) -> int:
         if length:
             heads = start + stripes.width
             begin = np.int64(stripes.numbers[start + lane - 1]) if lane else 0
-            count = stripes.numbers[start + lane] - begin
-            found[:count] = stripes.numbers[heads + begin : heads + begin + count]
+            count = int(stripes.numbers[start + lane]) - begin
+            copy(stripes.numbers, heads + begin, heads + begin + count, found, np.int64(0))
         return count
     bit = _ONE << np.uint64(lane)
     for k in range(length - 1):
@@ -255,15 +272,15 @@ def row(stripes: Stripes, s: int, lane: int, found: Ids) -> int:
 def compacted(stripes: Stripes, numbers: Ids, words: Words) -> Stripes:
     """Copy the stripes to the beginning of other pools, without what no stripe uses."""
     starts, places = np.empty_like(stripes.starts), np.empty_like(stripes.places)
-    end = word_end = 0
+    end = word_end = np.int64(0)
     for s in range(len(starts)):
         begin, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
         starts[s], places[s] = end, place
-        numbers[end : end + length] = stripes.numbers[begin : begin + length]
+        copy(stripes.numbers, begin, begin + length, numbers, end)
         end += length
         if place >= 0:
             places[s] = word_end
-            words[word_end : word_end + length] = stripes.words[place : place + length]
+            copy(stripes.words, place, place + length, words, word_end)
             word_end += length
     return Stripes(starts, stripes.lengths.copy(), places, numbers, words, stripes.width)
 

@@ -1,0 +1,31 @@
+"""Arrays that get longer, and copies between arrays.
+
+Plain loops: numba takes seconds to compile an assignment of slices, for it can fail with a message about shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dyntc_spark.kernels.compile import inner
+
+
+@inner
+def copy(source: npt.NDArray[Any], begin: int, end: int, target: npt.NDArray[Any], at: int) -> None:
+    """Copy ``source[begin:end]`` to ``target``, from ``at`` on."""
+    for k in range(end - begin):
+        target[at + k] = source[begin + k]
+
+
+@inner
+def room(array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
+    """Return the array, or a copy of its first ``used`` values with room for at least so many more."""
+    if used + more <= len(array):
+        return array
+    longer = np.empty(2 * (used + more), array.dtype)
+    for k in range(used):
+        longer[k] = array[k]
+    return longer

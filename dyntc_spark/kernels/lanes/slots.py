@@ -1,0 +1,138 @@
+"""Slots and a heap: the words of one stripe while it is worked on.
+
+A word that is read or changed lies in a slot until the stripe is done. Slots that are to be looked at wait in a heap,
+the highest label of the topological order first.
+
+Functions that are called for every word take arrays, not tuples of arrays: numba counts
+references to each array of a tuple, which takes longer than the work itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dyntc_spark.kernels.block import Words
+from dyntc_spark.kernels.compile import inner
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, new_queue, take
+from dyntc_spark.kernels.lanes.stripes import Spread, bit_of, position, spread
+from dyntc_spark.kernels.reach import Ids, Offsets
+
+_ZERO = np.uint64(0)
+
+
+class Scratch(NamedTuple):
+    """A slot for each number that was looked at."""
+
+    of: Ids  #: by number: its slot, or -1
+    slots: Words  #: a row for each slot: `NUMBER`, `BEFORE`, `WORD`, `DOUBTED`
+    heap: Offsets  #: slots that are to be looked at, the highest label first: label and slot
+    counts: Offsets  #: `USED`, `QUEUED`, `LOOKED`, `CHANGED`
+    spread: Spread  #: for plain stripes
+    changed: Queue  #: numbers whose words have changed
+
+
+#: Columns of ``Scratch.slots``: the number, and whether the slot is in the heap; the word as it was; the word as it is;
+#: while shrinking, bits that may be lost.
+NUMBER, BEFORE, WORD, DOUBTED = range(4)
+#: Places in ``Scratch.counts``: slots in use, slots in the heap, words looked at, words changed.
+USED, QUEUED, LOOKED, CHANGED = range(4)
+IN_HEAP = np.uint64(1 << 40)
+
+
+class View(NamedTuple):
+    """A stripe that is worked on: its entries, its first lane, how many it has, and those that are left out."""
+
+    firsts: Ids
+    words: Words
+    first: int
+    width: int
+    ignored: np.uint64
+
+
+def scratch(size: int) -> Scratch:
+    """Return scratch space for numbers below ``size``; pages that are never written take no memory."""
+    return Scratch(
+        np.full(size, -1, np.int32),
+        np.empty((size, 4), np.uint64),
+        np.empty((size, 2), np.int64),
+        np.zeros(4, np.int64),
+        spread(size),
+        new_queue(size),
+    )
+
+
+@inner
+def slot_of(
+    of: Ids, slots: Words, counts: Offsets, firsts: Ids, words: Words, lanes: tuple[int, int, np.uint64], number: int
+) -> int:
+    """Return the slot of a number; its word is read when it has none yet. ``lanes``: first, width, those left out."""
+    slot = int(of[number])
+    if slot < 0:
+        slot = int(counts[USED])
+        counts[USED] = slot + 1
+        found = position(firsts, np.int64(0), len(firsts), np.int64(number))
+        word = words[found - 1] if found else _ZERO
+        word = (word | bit_of(np.int64(number), lanes[0], lanes[1])) & ~lanes[2]
+        of[number] = slot
+        slots[slot, NUMBER], slots[slot, BEFORE] = number, word
+        slots[slot, WORD], slots[slot, DOUBTED] = word, _ZERO
+    return slot
+
+
+@inner
+def push(slots: Words, heap: Offsets, counts: Offsets, labels: Offsets, slot: int) -> None:
+    """Queue a slot, unless it is queued."""
+    number = slots[slot, NUMBER]
+    if number & IN_HEAP:
+        return
+    slots[slot, NUMBER] = number | IN_HEAP
+    label, at = labels[number], counts[QUEUED]
+    counts[QUEUED] = at + 1
+    while at > 0:
+        parent = (at - 1) >> 1
+        if heap[parent, 0] >= label:
+            break
+        heap[at, 0], heap[at, 1] = heap[parent, 0], heap[parent, 1]
+        at = parent
+    heap[at, 0], heap[at, 1] = label, slot
+
+
+@inner
+def pull(slots: Words, heap: Offsets, counts: Offsets) -> int:
+    """Take the slot whose number has the highest label."""
+    top, size = int(heap[0, 1]), counts[QUEUED] - 1
+    counts[QUEUED] = size
+    slots[top, NUMBER] &= ~IN_HEAP
+    label, slot, at = heap[size, 0], heap[size, 1], 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1, 0] > heap[child, 0]:
+            child += 1
+        if heap[child, 0] <= label:
+            break
+        heap[at, 0], heap[at, 1] = heap[child, 0], heap[child, 1]
+        at = child
+    heap[at, 0], heap[at, 1] = label, slot
+    return top
+
+
+@inner
+def changed(view: View, scratch: Scratch) -> tuple[Ids, Words]:
+    """Return the numbers whose words have changed, ascending, and these words without the bits that are not stored."""
+    of, slots, counts = scratch.of, scratch.slots, scratch.counts
+    count = np.int64(0)
+    for k in range(counts[USED]):
+        number = np.int64(slots[k, NUMBER])
+        own = bit_of(number, view.first, view.width)
+        if (slots[k, WORD] | own) != (slots[k, BEFORE] | own):
+            add(scratch.changed, number)
+            count += 1
+    counts[CHANGED] += count
+    numbers, words = np.empty(count, np.int32), np.empty(count, np.uint64)
+    level = np.int64(0)
+    for k in range(count):
+        number, level = take(scratch.changed, level)
+        numbers[k], words[k] = number, slots[of[number], WORD] & ~bit_of(number, view.first, view.width)
+    return numbers, words
