@@ -20,12 +20,12 @@ from dyntc_spark.kernels.reach import Ids, Offsets
 UNBOUNDED = 2**62
 #: Ranges of stripes that threads build side by side, for each core; and components from which on that pays.
 RANGES, MANY = 4, 1 << 14
-#: Blocks of stripes that are built by both numberings, to see which takes less room; and components from which on.
+#: Most blocks of stripes that are built by both numberings, to see which takes less room; and components from which on.
 SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
 #: What the depth-first numbers have to take beside those of the tree cover, for a sample is not exact.
 CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a closure takes. It is memory only once it is used.
-POOL_PART = 2
+POOL_PART = 1
 
 
 def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
@@ -36,13 +36,21 @@ def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
         return cover
     search = _plan(offsets, targets, np.arange(count, dtype=np.int32))
     total = -(-count // width)
-    begins = range(0, total, -(-total // SAMPLES))
-    taken = [0, 0]
-    for k, plan in enumerate((cover, search)):
-        for begin in begins:
-            made, _ = build.build(plan, width, begin, min(begin + build.TOGETHER, total), UNBOUNDED)
-            taken[k] += made.numbers.nbytes + made.words.nbytes
-    return search if taken[1] < CLEARLY_LESS * taken[0] else cover
+    samples = min(SAMPLES, 2 + total // (16 * build.TOGETHER))
+    begins = [(2 * k + 1) * total // (2 * samples) for k in range(samples)]
+    most = CLEARLY_LESS * _sampled(cover, width, begins, UNBOUNDED)
+    return search if _sampled(search, width, begins, most) < most else cover
+
+
+def _sampled(plan: build.Plan, width: int, begins: list[int], most: float) -> int:
+    """Return how many bytes some blocks of stripes take, or a number above ``most`` if there are more."""
+    taken, total = 0, -(-len(plan.indices) // width)
+    for begin in begins:
+        made, _ = build.build(plan, width, begin, min(begin + build.TOGETHER, total), UNBOUNDED)
+        taken += made.numbers.nbytes + made.words.nbytes
+        if taken > most:
+            break
+    return taken
 
 
 def _plan(offsets: Offsets, targets: Ids, number: Ids) -> build.Plan:

@@ -171,9 +171,9 @@ class State:
             rate.forget()
             return None, NONE
         counts = self._scratch.counts
-        begun = int(counts[slots.LOOKED])
+        begun = int(counts[slots.COST])
         revised = step(begun + self.most_looks)
-        rate.note(changes, int(counts[slots.LOOKED]) - begun)
+        rate.note(changes, int(counts[slots.COST]) - begun)
         return (self._written(held, revised), revised.altered) if revised.complete else (None, NONE)
 
     def _built(self) -> Stripes:

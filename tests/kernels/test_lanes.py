@@ -139,11 +139,8 @@ def test_a_tree_cover_numbers_every_component_once(pairs):
 def test_a_queue_gives_integers_in_order(values):
     queue = bit_queue.new_queue(300_001)
     for value in values:
-        bit_queue.add(queue, value)
-    taken, level, found = 0, 0, []
-    while True:
-        taken, level = bit_queue.take(queue, level)
-        if taken < 0:
-            break
-        found.append(taken)
-    assert found == sorted(values)
+        bit_queue.add(*queue, value)
+    found = np.empty(len(values), np.int32)
+    assert bit_queue.drain(*queue, found) == len(values)
+    assert found.tolist() == sorted(values)
+    assert not any(level.any() for level in queue)

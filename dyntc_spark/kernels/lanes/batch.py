@@ -17,11 +17,14 @@ from dyntc_spark.kernels.lanes.adjacency import Adjacency
 from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.graph import Graph, Marks, Members
 from dyntc_spark.kernels.lanes.slots import (
+    COST,
     DOUBTED,
     IN_HEAP,
     LOOKED,
     NUMBER,
     QUEUED,
+    SLOT_COST,
+    STRIPE_COST,
     USED,
     WORD,
     Scratch,
@@ -108,7 +111,7 @@ def revise(
     scratch: Scratch,
     budget: int,
 ) -> tuple[Ids, Stripes, bool]:
-    """Shrink or grow stripes; return those that changed, how they are now, and whether ``budget`` looks were enough.
+    """Shrink or grow stripes; return those that changed, how they are now, and whether ``budget`` was enough.
 
     Only stripes that reach one of ``numbers`` can change. ``ignored`` has the lanes, ascending, that are left out: new
     ones while shrinking, merged ones while growing.
@@ -119,7 +122,10 @@ def revise(
     is_known = concerned(graph, numbers, width, total, flags)
     altered = np.empty(total, np.int32)
     starts, lengths, places = np.empty(total, np.int64), np.empty(total, np.int32), np.empty(total, np.int64)
-    pool, words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
+    size = np.int64(1024)
+    for s in range(total if is_known else 0):
+        size += stripes.lengths[s] if flags[s] else 0
+    pool, words = np.empty(size, np.int32), np.empty(size, np.uint64)
     n_altered = n_pool = n_words = next_ignored = np.int64(0)
     for s in range(total):
         left_out = _ZERO
@@ -129,7 +135,7 @@ def revise(
         rewritten = left_out != _ZERO and not shrinking
         if not rewritten and ((is_known and not flags[s]) or not _is_concerned(stripes, s, events)):
             continue
-        if counts[LOOKED] > budget:
+        if counts[COST] > budget:
             break
         firsts, old = entries(stripes, s, scratch.spread)
         view = View(firsts, old, s * width, width, left_out)
@@ -139,22 +145,22 @@ def revise(
         else:
             _grow(graph.members, graph.out, graph.order.labels, view, scratch)
         new_numbers, values = changed(view, scratch)
+        counts[COST] += STRIPE_COST
         if len(new_numbers) or rewritten:
             most = len(firsts) + 2 * len(new_numbers) + 2
-            pool, words = room(pool, n_pool, most), room(words, n_words, most)
+            pool, words = room(pool, n_pool, 3 * most), room(words, n_words, most)  # as entries, or as plain numbers
             new_firsts, new = pool[n_pool:], words[n_words:]
             count = revised(firsts, old, new_numbers, values, left_out, new_firsts, new)
             pairs = plain_pairs(new_firsts, new, count, width)
             altered[n_altered], starts[n_altered], places[n_altered] = s, n_pool, n_words
             if pairs >= 0:
-                size = plain_size(pairs, width)
                 places[n_altered] = PLAIN
                 new_firsts = new_firsts[:count].copy()
-                pool = room(pool, n_pool, size)
                 write_plain(new_firsts, new, count, width, pool, n_pool)
-                count = size
+                count = plain_size(pairs, width)
             else:
                 n_words += count
+            counts[COST] += count // 2
             lengths[n_altered] = count
             n_pool += count
             n_altered += 1
@@ -162,7 +168,7 @@ def revise(
             scratch.of[slots[k, NUMBER]] = -1
         counts[USED] = 0
     made = Stripes(starts[:n_altered], lengths[:n_altered], places[:n_altered], pool[:n_pool], words[:n_words], width)
-    return altered[:n_altered], made, counts[LOOKED] <= budget
+    return altered[:n_altered], made, counts[COST] <= budget
 
 
 @inner
@@ -184,6 +190,7 @@ def _announce(labels: Offsets, view: View, events: Events, scratch: Scratch) -> 
     few = len(tails) * 8 < len(firsts)
     found = np.int64(0)  # entries that begin at the tail or before
     scratch.counts[LOOKED] += len(tails)
+    scratch.counts[COST] += len(tails)
     for k in range(len(tails)):
         tail = tails[k]
         if few:
@@ -250,6 +257,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
                     lost &= ~slots[slot_of(of, slots, counts, firsts, words, lanes, c), WORD]
             v = after[v]
         counts[LOOKED] += FEW_PREDECESSORS - left
+        counts[COST] += (FEW_PREDECESSORS - left) * SLOT_COST
         if left == 0 and lost:
             lost = _unfounded(members, out, view, scratch, d, lost)
         if lost == _ZERO:
@@ -264,6 +272,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
                     slots[next_slot, DOUBTED] |= lost
                     push(slots, heap, counts, labels, next_slot)
             counts[LOOKED] += lengths[v]
+            counts[COST] += lengths[v] * SLOT_COST
             v = after[v]
 
 
@@ -316,6 +325,7 @@ def _leads_to(
     v = first[c]
     for _ in range(size[c]):
         counts[LOOKED] += lengths[v]
+        counts[COST] += lengths[v]
         for place in range(starts[v], starts[v] + lengths[v]):
             if component[targets[place]] == d:
                 return True
@@ -344,4 +354,5 @@ def _grow(members: Members, out: Adjacency, labels: Offsets, view: View, scratch
                     slots[next_slot, WORD] |= word
                     push(slots, heap, counts, labels, next_slot)
             counts[LOOKED] += lengths[v]
+            counts[COST] += lengths[v] * SLOT_COST
             v = after[v]

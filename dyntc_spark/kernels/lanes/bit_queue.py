@@ -9,6 +9,7 @@ import numpy as np
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.reach import Ids
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -27,32 +28,37 @@ def new_queue(size: int) -> Queue:
 
 
 @compiled
-def add(queue: Queue, value: int) -> None:
-    """Add an integer."""
-    queue.bits[value >> 6] |= _ONE << np.uint64(value & 63)
-    queue.upper[value >> 12] |= _ONE << np.uint64((value >> 6) & 63)
-    queue.top[value >> 18] |= _ONE << np.uint64((value >> 12) & 63)
+def add(bits: Words, upper: Words, top: Words, value: int) -> None:
+    """Add an integer. Takes the arrays one by one: see `slots`."""
+    bits[value >> 6] |= _ONE << np.uint64(value & 63)
+    upper[value >> 12] |= _ONE << np.uint64((value >> 6) & 63)
+    top[value >> 18] |= _ONE << np.uint64((value >> 12) & 63)
 
 
 @compiled
-def take(queue: Queue, level: int) -> tuple[int, int]:
-    """Remove the least integer; return it, or -1, and where to look next (``level``, 0 at first).
+def drain(bits: Words, upper: Words, top: Words, found: Ids) -> int:
+    """Remove all integers, and write them in ascending order; return how many there are.
 
-    Integers that are added between two calls must not be below the last one that was taken.
+    Examples
+    --------
+    >>> queue, found = new_queue(100), np.empty(3, np.int32)
+    >>> for value in (70, 5, 69):
+    ...     add(*queue, value)
+    >>> drain(*queue, found), found
+    (3, array([ 5, 69, 70], dtype=int32))
     """
-    while level < len(queue.top):
-        if queue.top[level] == _ZERO:
-            level += 1
-            continue
-        high = (level << 6) + lowest(queue.top[level])
-        if queue.upper[high] == _ZERO:
-            queue.top[level] &= queue.top[level] - _ONE
-            continue
-        middle = (high << 6) + lowest(queue.upper[high])
-        if queue.bits[middle] == _ZERO:
-            queue.upper[high] &= queue.upper[high] - _ONE
-            continue
-        value = (middle << 6) + lowest(queue.bits[middle])
-        queue.bits[middle] &= queue.bits[middle] - _ONE
-        return value, level
-    return -1, level
+    count = 0
+    for k in range(len(top)):
+        while top[k]:
+            high = (k << 6) + lowest(top[k])
+            top[k] &= top[k] - _ONE
+            while upper[high]:
+                middle = (high << 6) + lowest(upper[high])
+                upper[high] &= upper[high] - _ONE
+                word = bits[middle]
+                bits[middle] = _ZERO
+                while word:
+                    found[count] = (middle << 6) + lowest(word)
+                    word &= word - _ONE
+                    count += 1
+    return count

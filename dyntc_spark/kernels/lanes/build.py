@@ -18,7 +18,7 @@ from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.arrays import copy, room
-from dyntc_spark.kernels.lanes.bit_queue import Queue, add, new_queue, take
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.stripes import (
     ENTRY_BYTES,
     NUMBER_BYTES,
@@ -50,6 +50,7 @@ class Sweep(NamedTuple):
 
     place: Ids  #: by index of component: its place, -1 where it is not in reach
     reached: Ids  #: by place: the index
+    lines: Words  #: by place: a line of `TOGETHER` words; pages that are never written take no memory
     ahead: Queue  #: indices that are still to be taken, the highest first
     ascending: Queue  #: numbers in reach
 
@@ -61,7 +62,11 @@ def build(plan: Plan, width: int, begin: int, end: int, budget: int) -> tuple[St
     """
     count = len(plan.numbers)
     sweep = Sweep(
-        np.full(count, -1, np.int32), np.empty(count, np.int32), new_queue(count), new_queue(len(plan.indices))
+        np.full(count, -1, np.int32),
+        np.empty(count, np.int32),
+        np.empty(TOGETHER * count, np.uint64),
+        new_queue(count),
+        new_queue(len(plan.indices)),
     )
     return _build(plan, sweep, width, begin, end, budget)
 
@@ -71,7 +76,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
     starts, lengths = np.zeros(end - begin, np.int64), np.zeros(end - begin, np.int32)
     places = np.zeros(end - begin, np.int64)
     numbers, words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
-    lines, counts = np.empty(1024 * TOGETHER, np.uint64), np.empty(TOGETHER, np.int64)
+    counts = np.empty(TOGETHER, np.int64)
     firsts, entry_words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
     n_numbers = n_words = looked = np.int64(0)
     for block in range(begin, end, TOGETHER):
@@ -80,14 +85,14 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
             break
         stop = min(block + TOGETHER, end)
         first, last = block * width, min(stop * width, len(plan.indices))
-        lines, n_reached, n_edges = _sweep(plan, sweep, first, last, width, lines)
+        n_reached, n_edges = _sweep(plan, sweep, first, last, width)
         looked += n_reached + n_edges
         most = 2 * n_reached + 2  # entries of a stripe
         firsts, entry_words = (
             room(firsts, np.int64(0), TOGETHER * most),
             room(entry_words, np.int64(0), TOGETHER * most),
         )
-        _entries(plan, sweep, first, last, width, n_reached, lines, firsts, entry_words, counts, most)
+        _entries(plan, sweep, first, last, width, n_reached, firsts, entry_words, counts, most)
         for k in range(stop - block):
             s, n = block - begin + k, counts[k]
             mine, my_words = firsts[k * most : (k + 1) * most], entry_words[k * most : (k + 1) * most]
@@ -107,15 +112,15 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
 
 
 @inner
-def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int, lines: Words) -> tuple[Words, int, int]:
+def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple[int, int]:
     """Close the lanes from ``first`` up to ``last``: a line of words for each component that they reach.
 
-    Return the lines, how many there are, and how many edges were followed.
+    Return how many lines there are, and how many edges were followed.
     """
-    offsets, targets, place, reached, ahead = plan.offsets, plan.targets, sweep.place, sweep.reached, sweep.ahead
-    highest = len(offsets) - 2  # the queue takes the least first, edges lead to smaller indices
-    n = n_edges = level = np.int64(0)
-    lines = room(lines, n, (last - first) * TOGETHER)
+    offsets, targets, place, reached, lines = plan.offsets, plan.targets, sweep.place, sweep.reached, sweep.lines
+    bits, upper, top = sweep.ahead
+    highest = len(offsets) - 2  # the queue gives the least first, edges lead to smaller indices
+    n = n_edges = 0
     for number in range(first, last):
         c = np.int64(plan.indices[number])
         if c < 0:
@@ -125,29 +130,51 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int, lines: W
             lines[n * TOGETHER + k] = _ZERO
         lane = number - first
         lines[n * TOGETHER + lane // width] = _ONE << np.uint64(lane % width)
-        add(ahead, highest - c)
+        add(bits, upper, top, highest - c)
         n += 1
-    while True:
-        taken, level = take(ahead, level)
-        if taken < 0:
-            return lines, n, n_edges
-        c = highest - taken
-        begin, end = offsets[c], offsets[c + 1]
-        n_edges += end - begin
-        lines = room(lines, n * TOGETHER, (end - begin) * TOGETHER)
-        mine = np.int64(place[c]) * TOGETHER  # its words in registers, for lines could be the same for all numba knows
-        word0, word1, word2, word3 = lines[mine], lines[mine + 1], lines[mine + 2], lines[mine + 3]
-        word4, word5, word6, word7 = lines[mine + 4], lines[mine + 5], lines[mine + 6], lines[mine + 7]
-        for at in range(begin, end):
-            d = np.int64(targets[at])
-            line = np.int64(place[d]) * TOGETHER
-            if line < 0:
-                line = n * TOGETHER
-                place[d], reached[n] = n, d
-                n += 1
-                add(ahead, highest - d)
-                for k in range(TOGETHER):
-                    lines[line + k] = _ZERO
+    for level in range(len(top)):
+        while top[level]:
+            high = (level << 6) + lowest(top[level])
+            while upper[high]:
+                middle = (high << 6) + lowest(upper[high])
+                while bits[middle]:  # further bits may come while one is taken
+                    c = highest - ((middle << 6) + lowest(bits[middle]))
+                    bits[middle] &= bits[middle] - _ONE
+                    n_edges += offsets[c + 1] - offsets[c]
+                    n = _hand_on(offsets, targets, place, reached, lines, bits, upper, top, c, n)
+                upper[high] &= upper[high] - _ONE
+            top[level] &= top[level] - _ONE
+    return n, n_edges
+
+
+@inner
+def _hand_on(
+    offsets: Offsets,
+    targets: Ids,
+    place: Ids,
+    reached: Ids,
+    lines: Words,
+    bits: Words,
+    upper: Words,
+    top: Words,
+    c: int,
+    n: int,
+) -> int:
+    """OR the line of a component into those of its successors; return how many lines there are."""
+    mine = np.int64(place[c]) * TOGETHER  # its words in registers: for all that LLVM knows, lines may overlap
+    word0, word1, word2, word3 = lines[mine], lines[mine + 1], lines[mine + 2], lines[mine + 3]
+    word4, word5, word6, word7 = lines[mine + 4], lines[mine + 5], lines[mine + 6], lines[mine + 7]
+    for at in range(offsets[c], offsets[c + 1]):
+        d = np.int64(targets[at])
+        line = np.int64(place[d]) * TOGETHER
+        if line < 0:
+            line = n * TOGETHER
+            place[d], reached[n] = n, d
+            n += 1
+            add(bits, upper, top, len(offsets) - 2 - d)
+            lines[line], lines[line + 1], lines[line + 2], lines[line + 3] = word0, word1, word2, word3
+            lines[line + 4], lines[line + 5], lines[line + 6], lines[line + 7] = word4, word5, word6, word7
+        else:
             lines[line] |= word0
             lines[line + 1] |= word1
             lines[line + 2] |= word2
@@ -156,47 +183,42 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int, lines: W
             lines[line + 5] |= word5
             lines[line + 6] |= word6
             lines[line + 7] |= word7
+    return n
 
 
 @inner
-def _entries(  # noqa: C901  (for eight stripes at a time)
+def _entries(
     plan: Plan,
     sweep: Sweep,
     first: int,
     last: int,
     width: int,
     n_reached: int,
-    lines: Words,
     firsts: Ids,
     words: Words,
     counts: Offsets,
     most: int,
 ) -> None:
     """Make entries of the lines, those of stripe k from ``k * most`` on, and leave ``sweep`` clean."""
-    place, reached, ascending = sweep.place, sweep.reached, sweep.ascending
+    place, reached, lines, indices = sweep.place, sweep.reached, sweep.lines, plan.indices
+    bits, upper, top = sweep.ascending
     for number in range(first, last):  # own bits are not stored
-        lane, c = number - first, plan.indices[number]
+        lane, c = number - first, indices[number]
         if c >= 0:
             lines[np.int64(place[c]) * TOGETHER + lane // width] &= ~(_ONE << np.uint64(lane % width))
     for k in range(n_reached):
-        add(ascending, np.int64(plan.numbers[reached[k]]))
+        add(bits, upper, top, np.int64(plan.numbers[reached[k]]))
+    drain(bits, upper, top, reached)
     now = np.zeros(TOGETHER, np.uint64)
     for k in range(TOGETHER):
         counts[k] = 0
-    level, before = np.int64(0), np.int64(-1)
-    while True:
-        number, level = take(ascending, level)
-        if number != before + 1:
-            for k in range(TOGETHER):
-                if now[k]:
-                    at = k * most + counts[k]
-                    firsts[at], words[at] = before + 1, _ZERO
-                    counts[k] += 1
-                    now[k] = _ZERO
-        if number < 0:
-            break
-        before = number
-        c = plan.indices[number]
+    after = -1
+    for at in range(n_reached):
+        number = np.int64(reached[at])
+        if number != after:
+            _end(now, after, firsts, words, counts, most)
+        after = number + 1
+        c = indices[number]
         line = np.int64(place[c]) * TOGETHER
         place[c] = -1
         different = _ZERO
@@ -206,6 +228,18 @@ def _entries(  # noqa: C901  (for eight stripes at a time)
             stripe = lowest(different)
             different &= different - _ONE
             now[stripe] = lines[line + stripe]
-            at = stripe * most + counts[stripe]
-            firsts[at], words[at] = number, now[stripe]
+            to = stripe * most + counts[stripe]
+            firsts[to], words[to] = number, now[stripe]
             counts[stripe] += 1
+    _end(now, after, firsts, words, counts, most)
+
+
+@inner
+def _end(now: Words, after: int, firsts: Ids, words: Words, counts: Offsets, most: int) -> None:
+    """Let the words of all stripes be 0 from ``after`` on."""
+    for k in range(TOGETHER):
+        if now[k]:
+            to = k * most + counts[k]
+            firsts[to], words[to] = after, _ZERO
+            counts[k] += 1
+            now[k] = _ZERO

@@ -15,7 +15,7 @@ import numpy as np
 
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import inner
-from dyntc_spark.kernels.lanes.bit_queue import Queue, add, new_queue, take
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.stripes import Spread, bit_of, position, spread
 from dyntc_spark.kernels.reach import Ids, Offsets
 
@@ -28,7 +28,7 @@ class Scratch(NamedTuple):
     of: Ids  #: by number: its slot, or -1
     slots: Words  #: a row for each slot: `NUMBER`, `BEFORE`, `WORD`, `DOUBTED`
     heap: Offsets  #: slots that are to be looked at, the highest label first: label and slot
-    counts: Offsets  #: `USED`, `QUEUED`, `LOOKED`, `CHANGED`
+    counts: Offsets  #: `USED`, `QUEUED`, `LOOKED`, `CHANGED`, `COST`
     spread: Spread  #: for plain stripes
     changed: Queue  #: numbers whose words have changed
 
@@ -36,8 +36,11 @@ class Scratch(NamedTuple):
 #: Columns of ``Scratch.slots``: the number, and whether the slot is in the heap; the word as it was; the word as it is;
 #: while shrinking, bits that may be lost.
 NUMBER, BEFORE, WORD, DOUBTED = range(4)
-#: Places in ``Scratch.counts``: slots in use, slots in the heap, words looked at, words changed.
-USED, QUEUED, LOOKED, CHANGED = range(4)
+#: Places in ``Scratch.counts``: slots in use, slots in the heap, words looked at, words changed, and what it took, in
+#: looks of a build.
+USED, QUEUED, LOOKED, CHANGED, COST = range(5)
+#: What it takes to look at a word in a slot, and to begin with a stripe, in looks of a build (about 20 ns).
+SLOT_COST, STRIPE_COST = 7, 50
 IN_HEAP = np.uint64(1 << 40)
 
 
@@ -57,7 +60,7 @@ def scratch(size: int) -> Scratch:
         np.full(size, -1, np.int32),
         np.empty((size, 4), np.uint64),
         np.empty((size, 2), np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
         spread(size),
         new_queue(size),
     )
@@ -122,17 +125,18 @@ def pull(slots: Words, heap: Offsets, counts: Offsets) -> int:
 def changed(view: View, scratch: Scratch) -> tuple[Ids, Words]:
     """Return the numbers whose words have changed, ascending, and these words without the bits that are not stored."""
     of, slots, counts = scratch.of, scratch.slots, scratch.counts
-    count = np.int64(0)
+    bits, upper, top = scratch.changed
+    count = 0
     for k in range(counts[USED]):
         number = np.int64(slots[k, NUMBER])
         own = bit_of(number, view.first, view.width)
         if (slots[k, WORD] | own) != (slots[k, BEFORE] | own):
-            add(scratch.changed, number)
+            add(bits, upper, top, number)
             count += 1
     counts[CHANGED] += count
     numbers, words = np.empty(count, np.int32), np.empty(count, np.uint64)
-    level = np.int64(0)
+    drain(bits, upper, top, numbers)
     for k in range(count):
-        number, level = take(scratch.changed, level)
-        numbers[k], words[k] = number, slots[of[number], WORD] & ~bit_of(number, view.first, view.width)
+        number = np.int64(numbers[k])
+        words[k] = slots[of[number], WORD] & ~bit_of(number, view.first, view.width)
     return numbers, words

@@ -18,7 +18,7 @@ from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.arrays import copy
-from dyntc_spark.kernels.lanes.bit_queue import Queue, add, new_queue, take
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Lanes of a stripe: the bits of a word.
@@ -55,7 +55,7 @@ def position(numbers: Ids, start: int, length: int, number: int) -> int:
     low = 0
     while length > 0:
         half = length >> 1
-        if numbers[start + low + half] <= number:
+        if numbers[start + low + half] <= number:  # a branch: a processor that guesses loads ahead
             low += half + 1
             length -= half + 1
         else:
@@ -117,22 +117,22 @@ def entries(stripes: Stripes, s: int, scratch: Spread) -> tuple[Ids, Words]:
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
     if place >= 0 or length == 0:
         return stripes.numbers[start : start + length], stripes.words[place : place + length]
-    firsts, words = np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
+    numbers, firsts, words = np.empty(length, np.int32), np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
+    bits, upper, top = scratch.queue
     heads, lane = start + stripes.width, 0
     for k in range(length - stripes.width):
         while stripes.numbers[start + lane] <= k:
             lane += 1
         number = np.int64(stripes.numbers[heads + k])
-        add(scratch.queue, number)
+        add(bits, upper, top, number)
         scratch.words[number] |= _ONE << np.uint64(lane)
-    count = level = np.int64(0)
-    while True:
-        number, level = take(scratch.queue, level)
-        if number < 0:
-            return firsts[:count], words[:count]
+    count = np.int64(0)
+    for k in range(drain(bits, upper, top, numbers)):
+        number = np.int64(numbers[k])
         count = put(firsts, words, count, number, scratch.words[number])
         count = put(firsts, words, count, number + 1, _ZERO)
         scratch.words[number] = _ZERO
+    return firsts[:count], words[:count]
 
 
 @compiled
