@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntc_spark.kernels.lanes import adjacency, bit_queue, numbering, order, stripes
+from dyntc_spark.kernels.lanes import adjacency, arrays, bit_queue, numbering, order, stripes
 
 NUMBERS = 40
 words = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 2**63, 2**64 - 1]), min_size=NUMBERS, max_size=NUMBERS)
@@ -144,3 +144,11 @@ def test_a_queue_gives_integers_in_order(values):
     assert bit_queue.drain(*queue, found) == len(values)
     assert found.tolist() == sorted(values)
     assert not any(level.any() for level in queue)
+
+
+def test_an_array_gets_longer_only_where_it_has_no_room():
+    array = np.arange(3)
+    assert arrays.room(array, 2, 1) is array
+    longer = arrays.room(array, 3, 4)
+    assert longer[:3].tolist() == [0, 1, 2]
+    assert len(longer) >= 7

@@ -221,6 +221,11 @@ def _entries(
         c = indices[number]
         line = np.int64(place[c]) * TOGETHER
         place[c] = -1
+        changed = _ZERO
+        for k in range(TOGETHER):
+            changed |= lines[line + k] ^ now[k]
+        if not changed:
+            continue
         different = _ZERO
         for k in range(TOGETHER):
             different |= np.uint64(lines[line + k] != now[k]) << np.uint64(k)
