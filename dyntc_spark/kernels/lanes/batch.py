@@ -124,7 +124,7 @@ def revise(
     starts, lengths, places = np.empty(total, np.int64), np.empty(total, np.int32), np.empty(total, np.int64)
     size = np.int64(1024)
     for s in range(total if is_known else 0):
-        size += stripes.lengths[s] if flags[s] else 0
+        size += 2 * np.int64(stripes.lengths[s]) if flags[s] else 0
     pool, words = np.empty(size, np.int32), np.empty(size, np.uint64)
     n_altered = n_pool = n_words = next_ignored = np.int64(0)
     for s in range(total):
@@ -148,15 +148,15 @@ def revise(
         counts[COST] += STRIPE_COST
         if len(new_numbers) or rewritten:
             most = len(firsts) + 2 * len(new_numbers) + 2
-            pool, words = room(pool, n_pool, 3 * most), room(words, n_words, most)  # as entries, or as plain numbers
+            pool, words = room(pool, n_pool, most), room(words, n_words, most)
             new_firsts, new = pool[n_pool:], words[n_words:]
             count = revised(firsts, old, new_numbers, values, left_out, new_firsts, new)
             pairs = plain_pairs(new_firsts, new, count, width)
             altered[n_altered], starts[n_altered], places[n_altered] = s, n_pool, n_words
             if pairs >= 0:
                 places[n_altered] = PLAIN
-                new_firsts = new_firsts[:count].copy()
-                write_plain(new_firsts, new, count, width, pool, n_pool)
+                pool = room(pool, n_pool, plain_size(pairs, width))
+                write_plain(new_firsts[:count].copy(), new, count, width, pool, n_pool)
                 count = plain_size(pairs, width)
             else:
                 n_words += count

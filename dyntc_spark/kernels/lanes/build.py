@@ -187,7 +187,7 @@ def _hand_on(
 
 
 @inner
-def _entries(
+def _entries(  # noqa: C901  (for eight stripes at a time)
     plan: Plan,
     sweep: Sweep,
     first: int,
