@@ -99,6 +99,11 @@ class EdgeSet:
         return cls(keys if (keys[1:] > keys[:-1]).all() else distinct(keys))
 
     @property
+    def parts(self) -> tuple[Ids, Ids, Ids]:
+        """The parts, as ``kernels.edge_keys`` takes them: keys that are shared, what was added since, what is gone."""
+        return self._parts
+
+    @property
     def keys(self) -> Ids:
         """The keys, ascending, each once: a pass over the set when it was changed since this was last asked."""
         keys, added, gone = self._parts

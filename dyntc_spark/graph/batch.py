@@ -42,7 +42,7 @@ def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
     """
     keys = keys_of(changed)
     order = keys.argsort(kind="stable")  # the changes of one edge side by side, in their order
-    inserted, deleted, redundant = edge_keys.net_effect(keys, order, inserting, present.has(changed))
+    inserted, deleted, redundant = edge_keys.net_effect(*present.parts, keys, order, inserting)
     return NetEffect(edges_of(inserted), edges_of(deleted), redundant)
 
 
@@ -57,10 +57,7 @@ def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]
     (Edges(sources=array([0, 5]), targets=array([6, 1])), array([2, 4]))
     """
     ends = np.concatenate([inserted.sources, inserted.targets])
-    new = ends >= known
-    if not new.any():
-        return inserted, ends[:0]
-    used = np.unique(ends[new])
+    used = np.unique(ends[ends >= known])
     ends = np.where(ends < known, ends, known + np.searchsorted(used, ends))
     return Edges(ends[: len(inserted)], ends[len(inserted) :]), used - known
 

@@ -325,9 +325,11 @@ class DynamicClosure(Streamed):
             net = net_effect(numbers, inserting, now.graph.edges)
             if strict and net.redundant.any():
                 _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
-            inserted, used = only_used(net.inserted, table.extent)
-            added, new = taken(names, used), table.allotted(len(used))
-            inserted = renumbered(inserted, table.extent, new)
+            inserted, added, new = net.inserted, names, table.allotted(0)
+            if len(names):
+                inserted, used = only_used(inserted, table.extent)
+                added, new = taken(names, used), table.allotted(len(used))
+                inserted = renumbered(inserted, table.extent, new)
             if len(inserted) or len(net.deleted):
                 with _naming_cycles(table.names, added, new):
                     self._door.advance(lambda: self._told(inserted, net.deleted, int(new.max(initial=-1)) + 1))
@@ -338,7 +340,7 @@ class DynamicClosure(Streamed):
                 deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
             )
             version = now.next(now.graph.after(inserted, net.deleted, added, new), last)
-            touched = Touched(np.unique(np.concatenate([inserted.sources, net.deleted.sources, new])), new)
+            touched = Touched(np.concatenate([inserted.sources, net.deleted.sources, new]), new)
             known_as = None if batch_id is None else str(batch_id)
             self._committed(version, touched, Batch(BATCH, inserted, net.deleted, None, known_as))
 

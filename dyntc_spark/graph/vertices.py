@@ -130,7 +130,7 @@ class VertexTable:
         """Give edges as numbers, with the vertices that are not there yet: these count from ``extent`` on."""
         places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
         numbers = self.numbers(different)
-        new = np.flatnonzero(numbers < 0)
+        new = (numbers < 0).nonzero()[0]
         numbers[new] = np.arange(self.extent, self.extent + len(new))
         found = numbers[places]
         return Edges(found[: len(ends)], found[len(ends) :]), taken(different, new)

@@ -23,8 +23,7 @@ def among(base: Offsets, added: Offsets, gone: Offsets, keys: Offsets) -> Flags:
     """
     found = np.empty(len(keys), np.bool_)
     for at in range(len(keys)):
-        key = keys[at]
-        found[at] = _holds(added, key) or (_holds(base, key) and not _holds(gone, key))
+        found[at] = _has(base, added, gone, keys[at])
     return found
 
 
@@ -50,24 +49,25 @@ def replaced(
 
 
 @compiled
-def net_effect(keys: Offsets, order: Offsets, inserting: Flags, before: Flags) -> tuple[Offsets, Offsets, Flags]:
+def net_effect(
+    base: Offsets, added: Offsets, gone: Offsets, keys: Offsets, order: Offsets, inserting: Flags
+) -> tuple[Offsets, Offsets, Flags]:
     """Return the keys that changes come to insert, those that they come to delete, and which changed nothing.
 
-    ``order`` sorts the keys, and leaves the changes of one key in their order. ``before`` says for each
-    change whether its key was there at the beginning.
+    The changes are of a set with these parts. ``order`` sorts their keys, and leaves those of one key in their order.
 
     Examples
     --------
-    >>> keys, present = np.array([7, 7, 5]), np.array([True, True, False])
-    >>> net_effect(keys, np.array([2, 0, 1]), np.array([False, False, True]), present)
+    >>> nothing, keys = np.zeros(0, np.int64), np.array([7, 7, 5])
+    >>> net_effect(np.array([7]), nothing, nothing, keys, np.array([2, 0, 1]), np.array([False, False, True]))
     (array([5]), array([7]), array([False,  True, False]))
     """
     inserted, deleted = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     redundant = np.empty(len(keys), np.bool_)
     n_inserted = n_deleted = at = 0
     while at < len(keys):
-        key, was = keys[order[at]], before[order[at]]
-        there = was
+        key = keys[order[at]]
+        there = was = _has(base, added, gone, key)
         while at < len(keys) and keys[order[at]] == key:
             row = order[at]
             redundant[row] = inserting[row] == there
@@ -80,6 +80,11 @@ def net_effect(keys: Offsets, order: Offsets, inserting: Flags, before: Flags) -
             deleted[n_deleted] = key
             n_deleted += 1
     return inserted[:n_inserted].copy(), deleted[:n_deleted].copy(), redundant
+
+
+@compiled
+def _has(base: Offsets, added: Offsets, gone: Offsets, key: int) -> bool:
+    return _holds(added, key) or (_holds(base, key) and not _holds(gone, key))
 
 
 @compiled
