@@ -16,6 +16,7 @@ SUITES = {
     "polynomial": "updates of a polynomial against recomputing it with BLAS",
     "scale": "recompute and refresh in process and on Spark, against joins, recursive queries, igraph and Pathway",
     "refresh": "batches and single changes against a rebuild, on real packages",
+    "single_changes": "one edge at a time through DynamicClosure beside the engine alone, on packages and a large star",
     "suite": "workloads by systems, every answer checked: our engines and peers, tables and pictures (dyntc bench)",
 }
 #: These take hours unless they are quick: they run when they are named.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
+from dyntc_spark.kernels import edge_keys
 from dyntc_spark.kernels.reach import Flags, without
 
 #: Vertices are numbered below this.
@@ -53,6 +54,8 @@ def checked(edges: Edges, vertices: int) -> Edges:
     if len(edges.sources) != len(edges.targets):
         came = f"{len(edges.sources)} and {len(edges.targets)}"
         raise ShapeMismatchError("as many sources as targets", came, "Pass parallel lists.")
+    if not len(edges):
+        return Edges.of()
     axis = Axis(vertices, 1)
     return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))
 
@@ -96,6 +99,11 @@ class EdgeSet:
         return cls(keys if (keys[1:] > keys[:-1]).all() else distinct(keys))
 
     @property
+    def parts(self) -> tuple[Ids, Ids, Ids]:
+        """The parts, as ``kernels.edge_keys`` takes them: keys that are shared, what was added since, what is gone."""
+        return self._parts
+
+    @property
     def keys(self) -> Ids:
         """The keys, ascending, each once: a pass over the set when it was changed since this was last asked."""
         keys, added, gone = self._parts
@@ -112,7 +120,8 @@ class EdgeSet:
 
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
         """Tell for each edge whether it is in the set: a binary search."""
-        return _among(self._parts, keys_of(edges))
+        found: npt.NDArray[np.bool_] = edge_keys.among(*self._parts, keys_of(edges))
+        return found
 
     def replaced(self, inserted: Edges, deleted: Edges) -> EdgeSet:
         """Give the set without ``deleted`` and with ``inserted``, itself when it is the same.
@@ -120,17 +129,13 @@ class EdgeSet:
         Costs a search for each change, and the changes since the last pass over the set: these are
         few, for there is such a pass when they are more than a small multiple of the root of its size.
         """
-        parts = base, added, lost = self._parts
-        new, gone = distinct(keys_of(inserted)), distinct(keys_of(deleted))
-        gone = without(gone[_among(parts, gone)], new)
-        new = new[~_among(parts, new)]
-        if not len(new) and not len(gone):
+        base, added, gone = self._parts
+        new, lost = distinct(keys_of(inserted)), distinct(keys_of(deleted))
+        added, gone, changes = edge_keys.replaced(base, added, gone, new, lost)
+        if not changes:
             return self
-        held_new, held_gone = _holds(base, new), _holds(base, gone)
-        added = np.union1d(without(added, gone), new[~held_new])
-        lost = np.union1d(without(lost, new), gone[held_gone])
-        changed = EdgeSet(base, added, lost)
-        if len(added) + len(lost) > max(LEAST_CHANGES, 8 * math.isqrt(len(base))):
+        changed = EdgeSet(base, added, gone)
+        if len(added) + len(gone) > max(LEAST_CHANGES, 8 * math.isqrt(len(base))):
             changed.keys  # noqa: B018  (makes the pass)
         return changed
 
@@ -158,19 +163,3 @@ class EdgeSet:
     def __len__(self) -> int:
         base, added, gone = self._parts
         return len(base) + len(added) - len(gone)
-
-
-def _among(parts: tuple[Ids, Ids, Ids], keys: Ids) -> npt.NDArray[np.bool_]:
-    """Tell for each key whether it is in a set with these parts."""
-    base, added, gone = parts
-    found: npt.NDArray[np.bool_] = _holds(base, keys) & ~_holds(gone, keys) | _holds(added, keys)
-    return found
-
-
-def _holds(ascending: Ids, keys: Ids) -> npt.NDArray[np.bool_]:
-    """Tell for each key whether it is among those that ascend."""
-    if not len(ascending):
-        return np.zeros(len(keys), np.bool_)
-    places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
-    found: npt.NDArray[np.bool_] = ascending[places] == keys
-    return found

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
 from dyntc_spark.closure.engine import Edges
+from dyntc_spark.kernels import edge_keys
 
 Flags = npt.NDArray[np.bool_]
 
@@ -40,16 +41,9 @@ def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
     (array([2]), array([], dtype=int64), array([False, False, False,  True]))
     """
     keys = keys_of(changed)
-    order = np.argsort(keys, kind="stable")  # the changes of one edge side by side, in their order
-    keys, op = keys[order], inserting[order]
-    first = np.ones(len(keys), np.bool_)
-    first[1:] = keys[1:] != keys[:-1]
-    last = np.roll(first, -1)
-    before = present.has(edges_of(keys))
-    state = np.where(first, before, np.roll(op, 1))
-    redundant = np.empty(len(keys), np.bool_)
-    redundant[order] = op == state
-    return NetEffect(edges_of(keys[last & op & ~before]), edges_of(keys[last & ~op & before]), redundant)
+    order = keys.argsort(kind="stable")  # the changes of one edge side by side, in their order
+    inserted, deleted, redundant = edge_keys.net_effect(*present.parts, keys, order, inserting)
+    return NetEffect(edges_of(inserted), edges_of(deleted), redundant)
 
 
 def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:
@@ -78,5 +72,7 @@ def renumbered(edges: Edges, known: int, numbers: npt.NDArray[np.int64]) -> Edge
     """
     if not len(numbers):
         return edges
-    places = np.concatenate([np.arange(known), numbers])
-    return Edges(places[edges.sources], places[edges.targets])
+    ends = np.concatenate([edges.sources, edges.targets])
+    new = ends >= known
+    ends[new] = numbers[ends[new] - known]
+    return Edges(ends[: len(edges)], ends[len(edges) :])

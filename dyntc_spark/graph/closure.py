@@ -23,7 +23,7 @@ from dyntc_spark.graph.arrow import Table, Vertex
 from dyntc_spark.graph.batch import net_effect, only_used, renumbered
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
-from dyntc_spark.graph.kinds import encoded
+from dyntc_spark.graph.kinds import encoded, taken
 from dyntc_spark.graph.misuse import refuse_copy, require_engine
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
@@ -263,7 +263,7 @@ class DynamicClosure(Streamed):
             self._begin()
             graph, repeated = self._begun(ends, further)
             version = now.next(graph, Tally(inserted=len(graph.edges)))
-            version = replace(version, tally=now.tally.plus(insertions_ignored=repeated))
+            version = replace(version, tally=now.tally + Tally(insertions_ignored=repeated))
             self._committed(version, None, Batch(RESET, graph.edges.edges, vertices=graph.vertices.names()))
 
     def on_spark(self, spark: SparkSession | None = None) -> None:
@@ -325,9 +325,11 @@ class DynamicClosure(Streamed):
             net = net_effect(numbers, inserting, now.graph.edges)
             if strict and net.redundant.any():
                 _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
-            inserted, used = only_used(net.inserted, table.extent)
-            added, new = names.take(pa.array(used)), table.allotted(len(used))
-            inserted = renumbered(inserted, table.extent, new)
+            inserted, added, new = net.inserted, names, table.allotted(0)
+            if len(names):
+                inserted, used = only_used(inserted, table.extent)
+                added, new = taken(names, used), table.allotted(len(used))
+                inserted = renumbered(inserted, table.extent, new)
             if len(inserted) or len(net.deleted):
                 with _naming_cycles(table.names, added, new):
                     self._door.advance(lambda: self._told(inserted, net.deleted, int(new.max(initial=-1)) + 1))
@@ -338,14 +340,14 @@ class DynamicClosure(Streamed):
                 deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
             )
             version = now.next(now.graph.after(inserted, net.deleted, added, new), last)
-            touched = Touched(np.unique(np.concatenate([inserted.sources, net.deleted.sources, new])), new)
+            touched = Touched(np.concatenate([inserted.sources, net.deleted.sources, new]), new)
             known_as = None if batch_id is None else str(batch_id)
             self._committed(version, touched, Batch(BATCH, inserted, net.deleted, None, known_as))
 
     def _told(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
         """Tell the engine about a batch, for which it has to have so many vertices at least."""
-        # When an earlier batch failed after this, the engine has vertices to spare.
-        self._engine.grow(max(self._engine.vertices, vertices))
+        if vertices > self._engine.vertices:  # else there are such already, or an earlier batch failed after this
+            self._engine.grow(vertices)
         self._engine.apply(inserted, deleted)
 
 

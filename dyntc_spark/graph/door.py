@@ -183,4 +183,7 @@ class Door:
 
     def _placed(self, version: Version) -> Version:
         """Give a version with the engine that is at work, and where that has its state."""
-        return replace(version, engine=self.engine.current.name, backend=self.engine.current.backend)
+        engine = self.engine.current
+        if (version.engine, version.backend) == (engine.name, engine.backend):
+            return version
+        return replace(version, engine=engine.name, backend=engine.backend)

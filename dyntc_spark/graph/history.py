@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -52,13 +52,17 @@ class Tally:
     insertions_ignored: int = 0
     deletions_ignored: int = 0
 
-    def plus(self, **more: int) -> Tally:
-        """Add to some of the counts."""
-        return replace(self, **{name: getattr(self, name) + count for name, count in more.items()})
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.inserted + other.inserted,
+            self.deleted + other.deleted,
+            self.insertions_ignored + other.insertions_ignored,
+            self.deletions_ignored + other.deletions_ignored,
+        )
 
     def as_dict(self) -> dict[str, int]:
         """Give the counts by name."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +79,7 @@ class Version:
 
     def next(self, graph: Graph, last: Tally) -> Version:
         """Return the version that follows, with the counts of the batch that leads to it."""
-        return replace(
-            self,
-            graph=graph,
-            before=self.graph,
-            number=self.number + 1,
-            tally=self.tally.plus(**last.as_dict()),
-            last=last,
-        )
+        return Version(graph, self.graph, self.number + 1, self.tally + last, last, self.engine, self.backend)
 
     def __str__(self) -> str:
         sizes = f"{len(self.graph.vertices)} vertices, {len(self.graph.edges)} edges"

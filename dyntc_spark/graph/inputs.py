@@ -35,6 +35,8 @@ from dyntc_spark.session import ensure_open, is_from_spark
 
 INSERT, DELETE = "insert", "delete"
 
+#: Types of which a column is canonical as it is.
+_PLAIN = {str: pa.string(), int: pa.int64()}
 _TAKEN = "a Spark DataFrame, a pandas or Arrow table, or a list of tuples"
 
 
@@ -84,14 +86,7 @@ def read_changes(
     op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
     if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
         op = pa.array([None if value is None else str(value) for value in op.to_pylist()], pa.string())
-    wrong = pc.index(pc.is_in(op, value_set=pa.array([INSERT, DELETE])), False).as_py()
-    if wrong >= 0:
-        raise UnknownOperationError(
-            f"{INSERT!r} or {DELETE!r} in column {names[0]!r}",
-            f"{op[wrong].as_py()!r} in row {wrong}",
-            "Mind the case.",
-        )
-    ends, inserting = _ends(src, dst, names[1:]), pc.equal(op, INSERT).to_numpy(zero_copy_only=False)
+    inserting, ends = _insertions(op, names[0]), _ends(src, dst, names[1:])
     if not times and not isinstance(data, DataFrame):
         return ends, inserting
     order, moments = _moments(times, len(ends), str(timestamp))
@@ -118,6 +113,19 @@ def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables 
         column = _column(values.to_pylist() if arrow else _listed(values, f"a list of vertices in {name!r}"), name)
     refuse_nulls(column, name)
     return column
+
+
+def _insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
+    """Tell for each operation whether it is an insertion; refuse those that are unknown."""
+    places, different = encoded(op.fill_null("") if op.null_count else op)
+    words = different.to_pylist()
+    unknown = [place for place, word in enumerate(words) if word not in {INSERT, DELETE}]
+    if unknown:  # the first of them is in the first of the rows
+        row = int(np.argmax(places == unknown[0]))
+        raise UnknownOperationError(
+            f"{INSERT!r} or {DELETE!r} in column {name!r}", f"{op[row].as_py()!r} in row {row}", "Mind the case."
+        )
+    return np.array([word == INSERT for word in words], np.bool_)[places]
 
 
 def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
@@ -305,6 +313,9 @@ def _of_rows(rows: list[Any], names: Sequence[str]) -> list[pa.Array]:
 
 def _column(listed: list[Any], name: str) -> pa.Array:
     """Make a column of Python values, all of one kind: Arrow alone would turn integers into floats beside floats."""
+    plain = _plain(listed)
+    if plain is not None:
+        return plain
     values = [_named_fields(value) for value in listed]
     samples = {type(value): value for value in reversed(values) if not _is_null(value)}
     kinds = {kind: canonical(_array([sample], name), name).type for kind, sample in samples.items()}
@@ -316,6 +327,18 @@ def _column(listed: list[Any], name: str) -> pa.Array:
             f"values of one type in column {name!r}, such as {first!r}", f"{other!r} in row {row}", "Convert them."
         )
     return canonical(_array(values, name), name)
+
+
+def _plain(values: list[Any]) -> pa.Array | None:
+    """Make a column of texts alone, or of integers; None where these are anything else, or no column can hold them."""
+    kinds = set(map(type, values))
+    kind = _PLAIN.get(kinds.pop()) if len(kinds) == 1 else None
+    if kind is None:
+        return None
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, OverflowError, ValueError):  # numbers that are too long, halves of characters
+        return None
 
 
 def _array(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (a list, or a series of pandas)

@@ -24,6 +24,8 @@ NAMEABLE = (
 )
 #: A decimal number has so many at most.
 DIGITS = 38
+#: So few values are told apart sooner by Python than by Arrow.
+FEW = 32
 #: Arrays and structs lie in each other so deep at most.
 DEEPEST = 40
 
@@ -124,13 +126,17 @@ def encoded(column: pa.Array) -> tuple[Ids, pa.Array]:
     >>> places, values.to_pylist()
     (array([0, 1, 0]), [['a'], ['b']])
     """
-    if not pa.types.is_nested(column.type):
+    if len(column) > FEW and not pa.types.is_nested(column.type):
         coded = column.dictionary_encode()
         return coded.indices.to_numpy().astype(np.int64), coded.dictionary
     seen: dict[Any, int] = {}
     places = np.array([seen.setdefault(key, len(seen)) for key in hashable(column)], np.int64)
-    _, firsts = np.unique(places, return_index=True)
-    return places, column.take(pa.array(firsts))
+    return places, column if len(seen) == len(column) else taken(column, np.unique(places, return_index=True)[1])
+
+
+def taken(column: pa.Array, rows: Ids) -> pa.Array:
+    """Return some rows of a column; to take none is a view, for Arrow's functions take long to call."""
+    return column.take(pa.array(rows)) if len(rows) else column[:0]
 
 
 def spark_type(kind: pa.DataType) -> str:

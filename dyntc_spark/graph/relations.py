@@ -37,7 +37,7 @@ Content = Callable[[Ids], pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The vertices at which batches changed something; those that are new or gone are in both."""
+    """The vertices at which batches changed something, some perhaps twice; those that are new or gone are in both."""
 
     vertices: Ids  #: whose names or successors are others
     rows: Ids  #: that reach others, or by other numbers of paths

@@ -159,7 +159,7 @@ class Shown(Answers):
         """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted."""
         rows = [touched.rows, self._door.difference()[1].rows]
         if isinstance(self._engine.current, CountsPaths):
-            rows.append(self._door.ask(lambda _, closure: closure.ancestors(touched.vertices)).sources)
+            rows.append(self._door.ask(lambda _, closure: closure.ancestors(np.unique(touched.vertices))).sources)
         return Touched(touched.vertices, np.unique(np.concatenate(rows)))
 
     def _relations(self, relations: Relations, touched: Touched | None) -> dict[str, DataFrame]:

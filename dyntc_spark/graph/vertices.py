@@ -11,6 +11,7 @@ of a graph keeps its own and any number of threads may read them.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
 from dyntc_spark.graph.inputs import Ends
-from dyntc_spark.graph.kinds import encoded, hashable
+from dyntc_spark.graph.kinds import encoded, hashable, taken
 
+#: Where room is made for numbers, one part of so many is for later ones.
+SPARE_PART = 4
 _NOTHING: Ids = np.zeros(0, np.int64)
 
 
@@ -31,8 +34,9 @@ class VertexTable:
 
     Names lie in slots in the order in which they came; a number points to its slot.
 
-    Tables that grow out of each other share one index from names to numbers. So the index of a table may have
-    vertices that only later tables have: their numbers are not in use here, and so they are told apart.
+    Tables that grow out of each other share the slots of their numbers, and one index from names to numbers, so that
+    a new vertex costs the same however many there are. What a table shares may have vertices that only later tables
+    have: their slots are behind those that are filled here, and so they are told apart.
 
     Examples
     --------
@@ -48,17 +52,20 @@ class VertexTable:
     (array([1, 3]), ['a', 'c'], ['a', 'b', 'c'])
     """
 
-    __slots__ = ("_free", "_index", "_slots", "_stored")
+    __slots__ = ("_extent", "_filled", "_free", "_index", "_shared", "_stored")
 
     def __init__(
         self,
         stored: tuple[pa.Array, ...] = (),
-        slots: Ids = _NOTHING,
+        shared: Slots | None = None,
+        extent: int = 0,
         free: Ids = _NOTHING,
         index: dict[Any, int] | None = None,
     ) -> None:
         self._stored = stored  # parts of the slots; made one when they are read
-        self._slots = slots  # by number; -1 for a number that is free
+        self._shared = shared or Slots(_NOTHING, 0)
+        self._filled = self._shared.filled  # so many slots are filled here; later tables may fill more
+        self._extent = extent
         self._free = free
         self._index = index  # None until it is needed
 
@@ -67,7 +74,7 @@ class VertexTable:
         """Give a table in which vertices have these numbers below ``extent``; the others are free."""
         slots = np.full(extent, -1)
         slots[numbers] = np.arange(len(numbers))
-        return cls((names,) if len(names) else (), slots, np.flatnonzero(slots < 0))
+        return cls((names,) if len(names) else (), Slots(slots, len(names)), extent, np.flatnonzero(slots < 0))
 
     @property
     def kind(self) -> pa.DataType:
@@ -77,12 +84,12 @@ class VertexTable:
     @property
     def extent(self) -> int:
         """All numbers are below this; those of dropped vertices count."""
-        return len(self._slots)
+        return self._extent
 
     @property
     def used(self) -> Ids:
         """The numbers that have a vertex, ascending."""
-        return np.flatnonzero(self._slots >= 0)
+        return np.flatnonzero(self._slots() >= 0)
 
     def names(self, numbers: npt.ArrayLike | None = None) -> pa.Array:
         """Give the names of some vertices, or of all by their numbers; null for a number that is free."""
@@ -92,7 +99,7 @@ class VertexTable:
         if len(stored) > 1:
             stored = self._stored = (pa.concat_arrays(stored),)
         wanted = self.used if numbers is None else np.asarray(numbers, np.int64)
-        slots = self._slots[wanted]
+        slots = self._slots(wanted)
         return stored[0].take(pa.array(slots, mask=slots < 0))
 
     def numbers(self, names: pa.Array) -> Ids:
@@ -101,10 +108,10 @@ class VertexTable:
         if not len(self):
             return np.full(len(names), -1, np.int64)
         index = self._known()
-        found = np.fromiter((index.get(name, -1) for name in hashable(names)), np.int64, len(names))
+        found = np.fromiter(map(index.get, hashable(names), repeat(-1)), np.int64, len(names))
         if len(index) > len(self):  # it has vertices of later tables
             found[found >= self.extent] = -1
-            found[self._slots[found] < 0] = -1
+            found[self._slots(found) < 0] = -1
         return found
 
     def known_numbers(self, names: pa.Array, *, refuse: bool = True) -> Ids:
@@ -123,31 +130,37 @@ class VertexTable:
         """Give edges as numbers, with the vertices that are not there yet: these count from ``extent`` on."""
         places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
         numbers = self.numbers(different)
-        new = numbers < 0
-        numbers[new] = np.arange(self.extent, self.extent + np.count_nonzero(new))
+        new = (numbers < 0).nonzero()[0]
+        numbers[new] = np.arange(self.extent, self.extent + len(new))
         found = numbers[places]
-        return Edges(found[: len(ends)], found[len(ends) :]), different.filter(pa.array(new))
+        return Edges(found[: len(ends)], found[len(ends) :]), taken(different, new)
 
     def allotted(self, count: int) -> Ids:
         """Give the numbers that so many new vertices are to get: free ones first."""
+        if not count:
+            return _NOTHING
         more = max(count - len(self._free), 0)
         return np.concatenate([self._free[:count], np.arange(self.extent, self.extent + more)])
 
     def added(self, names: pa.Array, numbers: Ids) -> VertexTable:
-        """Return the table in which new vertices have the numbers that were allotted to them."""
+        """Return the table in which new vertices have numbers: those that were allotted to them, or behind all others.
+
+        Costs the new vertices, on the average; all of them where another table has grown out of this one already.
+        """
         if not len(names):
             return self
-        stored = self._stored if len(self) else ()  # else of another type, perhaps
-        slot = sum(map(len, stored))
-        slots = np.full(max(self.extent, int(numbers.max()) + 1), -1)
-        slots[: self.extent] = self._slots
-        slots[numbers] = np.arange(slot, slot + len(names))
+        stored, shared = (self._stored, self._shared) if len(self) else ((), None)  # else of another type, perhaps
+        if shared is None or shared.filled > self._filled:
+            shared = Slots(self._slots(), self._filled if len(self) else 0)
+        reused = np.count_nonzero(numbers < self.extent)  # the first that are free
+        extent = self.extent + len(numbers) - reused
+        shared.fill(numbers, extent)
         index = self._index
         if index is not None and len(index) == len(self):
             index.update(zip(hashable(names), numbers.tolist(), strict=True))
         else:  # there is none, or another table has added to it already
             index = None
-        return VertexTable((*stored, names), slots, np.setdiff1d(self._free, numbers), index)
+        return VertexTable(_joined((*stored, names)), shared, extent, self._free[reused:], index)
 
     def dropped(self, numbers: npt.ArrayLike) -> VertexTable:
         """Return the table without some vertices; their numbers are free.
@@ -160,13 +173,13 @@ class VertexTable:
             index = self._index.copy()
             for name in hashable(self.names(gone)):
                 del index[name]
-        slots = self._slots.copy()
+        slots = self._slots()
         slots[gone] = -1
-        kept, stored = np.flatnonzero(slots >= 0), self._stored
-        if 2 * len(kept) < sum(map(len, stored)):
-            stored = (self.names(kept),)
+        kept, stored, filled = np.flatnonzero(slots >= 0), self._stored, self._filled
+        if 2 * len(kept) < filled:
+            stored, filled = (self.names(kept),), len(kept)
             slots[kept] = np.arange(len(kept))
-        return VertexTable(stored, slots, np.union1d(self._free, gone), index)
+        return VertexTable(stored, Slots(slots, filled), self.extent, np.union1d(self._free, gone), index)
 
     def require_kind(self, names: pa.Array) -> None:
         """Refuse names of another type than the graph's vertices have."""
@@ -184,5 +197,43 @@ class VertexTable:
             index = self._index = dict(zip(hashable(self.names()), self.used.tolist(), strict=True))
         return index
 
+    def _slots(self, numbers: Ids | None = None) -> Ids:
+        """Return the slots of some numbers, or of all; -1 for a number that is free here."""
+        slots = self._shared.by_number
+        slots = slots[: self._extent].copy() if numbers is None else slots[numbers]
+        slots[slots >= self._filled] = -1
+        return slots
+
     def __len__(self) -> int:
-        return len(self._slots) - len(self._free)
+        return self._extent - len(self._free)
+
+
+class Slots:
+    """The slot of each number, -1 for one that is free; with room behind them.
+
+    Only the last of the tables that share them may fill more.
+    """
+
+    __slots__ = ("by_number", "filled")
+
+    def __init__(self, by_number: Ids, filled: int) -> None:
+        self.by_number = by_number
+        self.filled = filled
+
+    def fill(self, numbers: Ids, extent: int) -> None:
+        """Let new vertices have the next slots, where all numbers are below ``extent`` from now on."""
+        held = self.by_number
+        if extent > len(held):
+            longer = np.full(extent + extent // SPARE_PART, -1)
+            longer[: len(held)] = held
+            held = longer
+        held[numbers] = np.arange(self.filled, self.filled + len(numbers))
+        self.by_number = held  # in one step: other threads read what older tables have of it
+        self.filled += len(numbers)
+
+
+def _joined(parts: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
+    """Join the last parts as long as they are not shorter than those before them: the lengths halve, at least."""
+    while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]):
+        parts = (*parts[:-2], pa.concat_arrays(parts[-2:]))
+    return parts

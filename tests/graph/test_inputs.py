@@ -166,6 +166,8 @@ def test_no_table(table):
         (pd.DataFrame({"src": ["a", 1], "dst": ["b", "c"]}), "column 'src', such as 'a'; got 1 in row 1"),
         (pa.table({"src": ["a"], "dst": [1]}), "got string and int64"),
         ([(2**70, 1)], "values that Arrow knows in column 'src'; got int"),
+        ([(2**63, 1)], "values that Arrow knows in column 'src'; got int: Python int too large to convert to C long"),
+        ([("a", "b"), ("\ud800", "b")], "values that Arrow knows in column 'src'; got str: 'utf-8' codec can't encode"),
         ([(object(), object())], "values that Arrow knows in column 'src'; got object"),
         ([({"a": object()}, 3)], "values that Arrow knows in column 'src'; got dict"),
         ([(uuid.UUID(int=1), uuid.UUID(int=2))], "column 'src'"),

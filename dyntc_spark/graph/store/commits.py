@@ -170,7 +170,7 @@ class Commits(Sequence[Commit]):
         total = Tally()
         for commit in self._rows:
             if commit.kind in {"save", "batch"}:
-                total = total.plus(**{name: getattr(commit, name) for name in Tally().as_dict()})
+                total += Tally(**{name: getattr(commit, name) for name in Tally().as_dict()})
         return total
 
     def __len__(self) -> int:
