@@ -62,35 +62,42 @@ def measured(graph: Graph, path: Path, contestants: dict[str, Contestant]) -> di
 
 # --- telling -----------------------------------------------------------------------------------
 
-SIZES = {"pairs", "bytes", "row_bytes", "peak", "digest"}
+SIZES = {"pairs", "bytes", "row_bytes", "built", "peak", "digest"}
+PEAKS = {"peak of memory, built": "built", "peak of memory, batches too": "peak"}
 
 
 def lines(name: str, graph: Graph, target: Target, results: dict[str, Answer]) -> list[Line]:
     """Return what a graph gave: lanes by themselves where there is a bound, and beside the engine before."""
-    ours, theirs = results["lanes"], results.get("rows", {})
+    ours, theirs = results["lanes"], results.get("rows")
     found = []
     for phase in (phase for phase in ours if phase not in SIZES):
-        seconds, most, times = ours[phase], target.most.get(phase), target.times.get(phase)
-        unit, factor = ("us", 1e6) if seconds < 1e-4 else ("ms", 1e3)
-        if most is not None or not theirs:
-            bound = {} if most is None else {"bound": f"<= {factor * most:g}", "kept": seconds <= most}
-            found.append(Line(f"{name}: {phase}", factor * seconds, unit, **bound))
-        if theirs:
-            both = {"lanes": f"{1e3 * seconds:.4f} ms", "rows": f"{1e3 * theirs[phase]:.4f} ms"}
-            ratio = theirs[phase] / max(seconds, 1e-9)
-            bound = {} if times is None else {"bound": f">= {times:g}", "kept": ratio >= times}
-            found.append(Line(f"{name}: {phase}", ratio, "x as fast", **bound, detail=both))
+        seconds = ours[phase]
+        if theirs is None or phase in target.most:
+            found.append(_at_most(name, phase, seconds, target, *(("us", 1e6) if seconds < 1e-4 else ("ms", 1e3))))
+        if theirs is not None:
+            line = Line(f"{name}: {phase}", theirs[phase] / max(seconds, 1e-9), "x as fast")
+            line.detail = {who: f"{1e3 * taken[phase]:.4f} ms" for who, taken in results.items()}
+            if phase in target.times:
+                line.bound, line.kept = f">= {target.times[phase]:g}", line.value >= target.times[phase]
+            found.append(line)
     sizes = {who: one["row_bytes"] / max(one["pairs"] + graph.vertices, 1) for who, one in results.items()}
-    pairs = {"vertices": f"{graph.vertices:,}", "edges": f"{len(graph.edges):,}", "pairs": f"{ours['pairs']:,}"}
-    rows = {"rows": f"{sizes['rows']:.3f}"} if theirs else {}
-    for phase, value, unit, factor, detail in (
-        ("bytes a pair", sizes["lanes"], "", 1, {**pairs, **rows}),
-        ("peak of memory", ours["peak"], "MB", 1e-6, {"rows": f"{theirs['peak'] / 1e6:.0f} MB"} if theirs else {}),
-    ):
-        most = target.most.get(phase)
-        bound = {} if most is None else {"bound": f"<= {factor * most:g}", "kept": value <= most}
-        found.append(Line(f"{name}: {phase}", factor * value, unit, **bound, detail=detail))
+    line = _at_most(name, "bytes a pair", sizes["lanes"], target, "", 1)
+    line.detail = {"vertices": f"{graph.vertices:,}", "edges": f"{len(graph.edges):,}", "pairs": f"{ours['pairs']:,}"}
+    line.detail |= {who: f"{size:.4f}" for who, size in sizes.items()}
+    found.append(line)
+    for phase, kind in PEAKS.items():
+        line = _at_most(name, phase, ours[kind], target, "MB", 1e-6)
+        line.detail = {who: f"{one[kind] / 1e6:.0f} MB" for who, one in results.items()}
+        found.append(line)
     return found
+
+
+def _at_most(name: str, phase: str, value: float, target: Target, unit: str, factor: float) -> Line:
+    """Return a figure of lanes by themselves, in some unit, with its bound if it has one."""
+    line, most = Line(f"{name}: {phase}", factor * value, unit), target.most.get(phase)
+    if most is not None:
+        line.bound, line.kept = f"<= {factor * most:g}", value <= most
+    return line
 
 
 def beside_peers(name: str, path: Path, ours: Answer) -> list[Line]:

@@ -83,10 +83,12 @@ class Match:
         """Play every phase; return what each engine took for it, in seconds, and its sizes."""
         for worker in self._workers.values():
             worker.ask("open", str(path))
-        self._build()
+        self._build(1)
+        built = {name: worker.ask("facts")["peak"] for name, worker in self._workers.items()}
+        self._build(BUILDS - 1)
         self._change()
         self._ask()
-        facts = {name: worker.ask("facts") for name, worker in self._workers.items()}
+        facts = {name: {**worker.ask("facts"), "built": built[name]} for name, worker in self._workers.items()}
         same("pairs", [found["pairs"] for found in facts.values()], self._graph.pairs)
         if all(found["pairs"] <= MOST_COMPARED for found in facts.values()):
             self._compare(facts)
@@ -100,8 +102,8 @@ class Match:
     def _note(self, name: str, phase: str, *seconds: float) -> None:
         self._seconds[name].setdefault(phase, []).extend(seconds)
 
-    def _build(self) -> None:
-        for _ in range(BUILDS):
+    def _build(self, times: int) -> None:
+        for _ in range(times):
             for name, worker in self._workers.items():
                 if max(self._seconds[name].get("build", [0])) < LONG:
                     self._note(name, "build", worker.ask("build")["seconds"])
