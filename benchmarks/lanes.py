@@ -144,10 +144,12 @@ def run(
             path = Path(place, "graph.npz")
             graph.save(path)
             results = measured(graph, path, every if graph.rows else {"lanes": lanes})
-            found += lines(name, graph, target, results)
+            of_graph = lines(name, graph, target, results)
             if peers:
-                found += beside_peers(name, path, results["lanes"])
-            print(f"{name} done", flush=True)
+                of_graph += beside_peers(name, path, results["lanes"])
+            for line in of_graph:  # a long run is of use before its end
+                print(f"{line.name}: {line.value:.3f} {line.unit} {line.bound} {line.detail or ''}", flush=True)
+            found += of_graph
     return report("lanes" + ("-quick" if quick else ""), found)
 
 
