@@ -13,25 +13,10 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.closure.refresh import Refresh
-from tests.closure.refresh_oracle import as_edges
+from tests.closure.lanes_oracle import as_edges, reached
 
 MOST = 24
 pairs = st.sets(st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)), max_size=10)
-
-
-def reached(edges, n):
-    """Every pair that a path joins, by a search from each vertex."""
-    steps = {v: [w for u, w in edges if u == v] for v in range(n)}
-    found = set()
-    for v in range(n):
-        seen, pending = {v}, [v]
-        while pending:
-            for w in steps[pending.pop()]:
-                if w not in seen:
-                    seen.add(w)
-                    pending.append(w)
-        found |= {(v, w) for w in seen}
-    return found
 
 
 class Growing(RuleBasedStateMachine):
