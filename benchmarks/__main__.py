@@ -7,15 +7,15 @@ import importlib
 import sys
 
 SUITES = {
-    "algebraic": "the inverse modulo primes and its certificate against refresh and recompute, on real packages",
+    "algebraic": "the inverse modulo primes and its certificate against lanes and recompute, on real packages",
     "deterministic": "sections 5 and 6 and what replaces 6, against each other, BLAS and recomputes; memory",
     "durable": "batches at a location against memory and the bare commits, opening against building, on real packages",
     "foundation": "block matrices against Spark's overhead, BLAS and MLlib",
     "lanes": "the closure in lanes against sorted rows: packages, grids, layers, trees, graphs of the literature",
     "path_counting": "acyclic graphs by numbers of paths, against joins in Spark and single-machine recomputes",
     "polynomial": "updates of a polynomial against recomputing it with BLAS",
-    "scale": "recompute and refresh in process and on Spark, against joins, recursive queries, igraph and Pathway",
-    "refresh": "batches and single changes against a rebuild, on real packages",
+    "scale": "recompute and lanes in process and on Spark, against joins, recursive queries, igraph and Pathway",
+    "packages": "batches and single changes against a rebuild, on real packages",
     "single_changes": "one edge at a time through DynamicClosure beside the engine alone, on packages and a large star",
     "suite": "workloads by systems, every answer checked: our engines and peers, tables and pictures (dyntc bench)",
 }

@@ -1,4 +1,4 @@
-"""The engine ``algebraic`` against ``refresh`` and ``recompute``, on the dependencies of Debian's packages.
+"""The engine ``algebraic`` against ``lanes`` and ``recompute``, on the dependencies of Debian's packages.
 
 1. building the closure;
 2. the real batch of 660 changes, and its inverse in turn;
@@ -23,7 +23,7 @@ from itertools import cycle
 import numpy as np
 
 from benchmarks.harness import Line, report, take_turns
-from benchmarks.refresh import Packages
+from benchmarks.packages import Packages
 from dyntc_spark import session
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
@@ -32,8 +32,8 @@ from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.algebraic_eliminate import inverted
 from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.kernels import modular, sparse
 
 NONE = Edges.of()
@@ -44,7 +44,7 @@ def engines(backend: Backend | None = None) -> dict[str, Engine]:
     return {
         "algebraic": Algebraic(backend, seed=1),
         "algebraic, not verified": Algebraic(backend, seed=1, verify=False),
-        "refresh": Refresh(),
+        "lanes": Lanes(),
         "recompute": Recompute(),
     }
 
@@ -75,10 +75,10 @@ def giant(graph: Packages) -> list[Line]:
     contestants = engines()
     for engine in contestants.values():
         engine.init(graph.edges, graph.vertices)
-    everything = contestants["refresh"].descendants(np.arange(graph.vertices))
+    everything = contestants["lanes"].descendants(np.arange(graph.vertices))
     below, above = (np.bincount(side, minlength=graph.vertices) for side in (everything.sources, everything.targets))
     root = int(below.argmax())
-    reached = contestants["refresh"].descendants([root]).targets
+    reached = contestants["lanes"].descendants([root]).targets
     leaves = reached[below[reached] == 1]
     closing = Edges.of([leaves[above[leaves].argmax()]], [root])
     flip = {name: _back_and_forth(engine, closing, NONE) for name, engine in contestants.items()}

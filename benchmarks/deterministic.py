@@ -34,9 +34,9 @@ from benchmarks.harness import Line, report
 from dyntc_spark.closure.centres import Centres
 from dyntc_spark.closure.divide_conquer import DivideConquer
 from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.logarithmic import Logarithmic
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.kernels.bits import from_coordinates
 from dyntc_spark.kernels.leaf_closure import closed
 
@@ -108,7 +108,7 @@ def contest(kind: str, n: int, batches: int, chosen: dict[str, Any]) -> Line:
     """Milliseconds of a batch by each engine and by each way to start again."""
     rng = np.random.default_rng((SEED, n))
     start = graph(kind, n, rng)
-    engines = {name: make() for name, make in {**chosen, "refresh": Refresh, "recompute": Recompute}.items()}
+    engines = {name: make() for name, make in {**chosen, "lanes": Lanes, "recompute": Recompute}.items()}
     again = {"packed bits": packed} | ({"BLAS squaring": squared} if len(chosen) > 1 else {})
     for engine in engines.values():
         engine.init(start, n)

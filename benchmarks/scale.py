@@ -1,4 +1,4 @@
-"""``recompute`` and ``refresh`` in process and on Spark, on real dependencies and their real changes, and at scale.
+"""``recompute`` and ``lanes`` in process and on Spark, on real dependencies and their real changes, and at scale.
 
 Parts, each of some minutes (``--parts``; by default all, one after the other in one run of about ten minutes):
 
@@ -28,13 +28,13 @@ from pyspark.sql import SparkSession
 
 from benchmarks import peers
 from benchmarks.harness import Line, report
-from benchmarks.refresh import Packages
+from benchmarks.packages import Packages
 from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 
 PARTS = ("engines", "algebraic", "joins", "libraries", "pathway", "hundred")
 QUERIES = 100_000
@@ -100,9 +100,9 @@ def engines(spark: SparkSession, graph: Packages, label: str, *, repeats: int, c
     """Time all engines on both backends; answers of all are compared on sizes and 100,000 pairs."""
     backend = SparkBackend(spark)
     contestants = [
-        Contestant("refresh in process", Refresh(), graph),
+        Contestant("lanes in process", Lanes(), graph),
         Contestant("recompute in process", Recompute(), graph),
-        Contestant("refresh on Spark", Refresh(backend), graph),
+        Contestant("lanes on Spark", Lanes(backend), graph),
         Contestant("recompute on Spark", Recompute(backend), graph),
     ]
     lines, batches = [], {}
@@ -132,15 +132,15 @@ def engines(spark: SparkSession, graph: Packages, label: str, *, repeats: int, c
         )
     _agree(contestants)
     if contest:
-        ours, theirs = (statistics.median(batches[f"{name} on Spark"][1:]) for name in ("refresh", "recompute"))
-        lines.append(at_least(f"{label}: batch on Spark, recompute / refresh", theirs / ours, 3))
+        ours, theirs = (statistics.median(batches[f"{name} on Spark"][1:]) for name in ("lanes", "recompute"))
+        lines.append(at_least(f"{label}: batch on Spark, recompute / lanes", theirs / ours, 3))
     return lines
 
 
 def algebraic(spark: SparkSession, graph: Packages, *, repeats: int) -> list[Line]:
-    """Time the engine that inverts a matrix, on both backends; its answers are compared with those of ``refresh``."""
+    """Time the engine that inverts a matrix, on both backends; its answers are compared with those of ``lanes``."""
     backend, lines = SparkBackend(spark), []
-    exact = Contestant("refresh", Refresh(), graph)
+    exact = Contestant("lanes", Lanes(), graph)
     exact.init(1)
     pairs = np.random.default_rng(5).integers(graph.vertices, size=(2, QUERIES))
     for place, engine in (("in process", Algebraic(seed=1)), ("on Spark", Algebraic(backend, seed=1))):
@@ -161,7 +161,7 @@ def algebraic(spark: SparkSession, graph: Packages, *, repeats: int) -> list[Lin
         stats = engine.stats()
         lines.append(Line(f"{name}: memory", stats["bytes"] / stats["pairs"], "bytes/pair"))
         if (engine.query(*pairs) != exact.engine.query(*pairs)).any():
-            raise SystemExit(f"algebraic ({place}) disagrees with refresh")
+            raise SystemExit(f"algebraic ({place}) disagrees with lanes")
     return lines
 
 
@@ -176,8 +176,8 @@ def _agree(contestants: list[Contestant]) -> None:
 def ours(spark: SparkSession, graph: Packages) -> tuple[dict[str, tuple[float, float]], int, int, Engine]:
     """Time Init and the batch in process and on Spark; give the number of pairs before and after the batch, too."""
     found, before, after = {}, 0, 0
-    local = Refresh()
-    for place, engine in (("in process", local), ("on Spark", Refresh(SparkBackend(spark)))):
+    local = Lanes()
+    for place, engine in (("in process", local), ("on Spark", Lanes(SparkBackend(spark)))):
         each = Contestant(place, engine, graph)
         each.init(1)
         init = min(each.init(3))
@@ -211,9 +211,9 @@ def against_joins(spark: SparkSession, graph: Packages) -> list[Line]:
             ("on Spark", {"Init": 10, "batch of 660": 50}),
         ):
             mine = times[place][0 if what == "Init" else 1]
-            lines.append(line(f"1 copy, refresh {place}: {what}", [mine]))
+            lines.append(line(f"1 copy, lanes {place}: {what}", [mine]))
             if peer.right(pairs):
-                lines.append(at_least(f"1 copy: {what}, joins / refresh {place}", peer.seconds / mine, bound[what]))
+                lines.append(at_least(f"1 copy: {what}, joins / lanes {place}", peer.seconds / mine, bound[what]))
     lines.append(told("1 copy, Spark's recursive query: Init", peers.spark_recursive(spark, graph.edges), before))
     return lines
 
@@ -229,14 +229,14 @@ def against_libraries(spark: SparkSession, graph: Packages) -> list[Line]:
         lines.append(told(f"1 copy, {name}: Init and batch alike", peer, before))
         if peer.right(before):
             for place, mine in times.items():
-                lines.append(Line(f"1 copy: Init, {name} / refresh {place}", peer.seconds / mine[0], "times"))
-                lines.append(Line(f"1 copy: batch, {name} / refresh {place}", peer.seconds / mine[1], "times"))
+                lines.append(Line(f"1 copy: Init, {name} / lanes {place}", peer.seconds / mine[0], "times"))
+                lines.append(Line(f"1 copy: batch, {name} / lanes {place}", peer.seconds / mine[1], "times"))
     return lines
 
 
 def against_pathway(graph: Packages, singles: int, limit: float) -> list[Line]:
-    engine = Refresh()
-    each = Contestant("refresh", engine, graph)
+    engine = Lanes()
+    each = Contestant("lanes", engine, graph)
     each.init(1)
     before_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     each.singles(singles)
@@ -251,10 +251,10 @@ def against_pathway(graph: Packages, singles: int, limit: float) -> list[Line]:
     steps += [(graph.inserted, graph.deleted), (graph.deleted, graph.inserted)]
     peer = peers.pathway(graph.edges, steps, limit)
     lines = [told("1 copy, Pathway: Init", peer, pairs)]
-    lines.append(Line("1 copy, refresh: bytes of the state", size / 2**20, "MiB", detail={"pairs": pairs}))
+    lines.append(Line("1 copy, lanes: bytes of the state", size / 2**20, "MiB", detail={"pairs": pairs}))
     lines.append(
         Line(
-            "1 copy, refresh: growth of the process while it changes",
+            "1 copy, lanes: growth of the process while it changes",
             (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_peak) / 1024,
             "MiB",
         )
@@ -262,34 +262,34 @@ def against_pathway(graph: Packages, singles: int, limit: float) -> list[Line]:
     if peer.pairs != pairs:
         return lines
     lines.append(Line("1 copy, Pathway: peak memory", peer.peak / 2**20, "MiB", detail={"failed": peer.failure}))
-    lines.append(at_most("1 copy: memory, refresh / Pathway", size / peer.peak, 1 / 100))
+    lines.append(at_most("1 copy: memory, lanes / Pathway", size / peer.peak, 1 / 100))
     for what, mine, theirs in (
         ("single deletion", deletions, peer.steps[: 2 * singles : 2]),
         ("single insertion", insertions, peer.steps[1 : 2 * singles : 2]),
         ("batch of 660", batch, peer.steps[2 * singles :]),
     ):
-        lines.append(line(f"1 copy, refresh: {what}", mine))
+        lines.append(line(f"1 copy, lanes: {what}", mine))
         if theirs:
             lines.append(line(f"1 copy, Pathway: {what}", theirs))
             ratio = statistics.median(mine) / statistics.median(theirs)
-            lines.append(at_most(f"1 copy: {what}, refresh / Pathway", ratio, 1))
+            lines.append(at_most(f"1 copy: {what}, lanes / Pathway", ratio, 1))
     return lines
 
 
 def hundred(spark: SparkSession, graph: Packages, label: str) -> list[Line]:
     """Many copies on Spark: the closure is never in this process."""
     backend = SparkBackend(spark)
-    each = Contestant("refresh", Refresh(backend), graph)
-    lines = [line(f"{label}, refresh on Spark: Init", each.init(1))]
+    each = Contestant("lanes", Lanes(backend), graph)
+    lines = [line(f"{label}, lanes on Spark: Init", each.init(1))]
     stats = each.engine.stats()
     lines.append(Line(f"{label}: pairs", stats["pairs"] / 1e6, "million", detail={"vertices": stats["vertices"]}))
     each.batch(1)
     with backend.jobs.watch() as jobs:
-        lines.append(line(f"{label}, refresh on Spark: batch of 660", each.batch(2)))
+        lines.append(line(f"{label}, lanes on Spark: batch of 660", each.batch(2)))
     lines.append(at_most(f"{label}: jobs a batch", len(jobs) / 4, 2, "jobs"))
     for what, seen in zip(("deletion", "insertion"), each.singles(50), strict=True):
-        lines.append(line(f"{label}, refresh on Spark: single {what}", seen))
-    lines.append(line(f"{label}, refresh on Spark: {QUERIES} queries", each.queries(1)))
+        lines.append(line(f"{label}, lanes on Spark: single {what}", seen))
+    lines.append(line(f"{label}, lanes on Spark: {QUERIES} queries", each.queries(1)))
     stats = each.engine.stats()
     lines.append(at_most(f"{label}: memory", stats["bytes"] / stats["pairs"], 6, "bytes/pair"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

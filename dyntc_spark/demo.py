@@ -94,7 +94,7 @@ def change(c: DynamicClosure, edges: pa.Table, changes: pa.Table) -> bool:
     scratch.apply(changes)
     rebuild = min(_timed(lambda: scratch.reset(c.arrow.edges()))[0] for _ in range(3))
     engine = float(stats["details"].get("seconds_of_last_batch", batch))
-    again = float(scratch.stats()["details"].get("seconds_of_last_build", rebuild))
+    again = float(scratch.stats()["details"].get("seconds_of_last_batch", rebuild))
     _took("the batch, with reading and numbering", batch)
     _took("a build from scratch, likewise", rebuild)
     print(f"  in the engines alone: {engine * 1e3:.1f} ms against {again * 1e3:.1f} ms")
@@ -109,7 +109,7 @@ def change(c: DynamicClosure, edges: pa.Table, changes: pa.Table) -> bool:
     single = statistics.median(singles)
     _took(f"one change alone, the median of {len(singles)} deletions and insertions", single)
     print(f"  a build from scratch takes {rebuild / single:,.0f} times as long")
-    return _same(c, scratch, "in process, engine refresh", "engine recompute")
+    return _same(c, scratch, "in process, engine lanes", "engine recompute")
 
 
 def on_spark(spark: SparkSession, c: DynamicClosure, changes: pa.Table) -> bool:

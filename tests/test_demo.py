@@ -36,7 +36,7 @@ def test_the_demo_builds_changes_compares_and_draws(part, spark, monkeypatch, tm
     printed = capsys.readouterr().out
     assert part is None
     assert printed.count("the same answers") == 3
-    assert "engine 'refresh' on Spark" in printed
+    assert "engine 'lanes' on Spark" in printed
     assert "All answers agree." in printed
     assert re.search(r"takes [\d,]+ times as long", printed)
     assert picture.read_text(encoding="utf-8").startswith("<svg ")

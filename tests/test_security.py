@@ -16,13 +16,13 @@ from hypothesis import given, settings
 
 import dyntc_spark
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure import restored
 from dyntc_spark.errors import DyntcError, IdentifierError, LocationError, MissingColumnError
 from dyntc_spark.graph import views
 from dyntc_spark.graph.store import kinds, place
+from dyntc_spark.graph.store.stored_edges import edges_in
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Bits, Sparse
-from dyntc_spark.kernels.stripe import Stripe
+from dyntc_spark.kernels.target_lists import TargetLists
 from tests.kernels.test_codec import blocks, examples
 
 PACKAGE = Path(dyntc_spark.__file__).parent
@@ -175,22 +175,18 @@ def check_forged_block(data):
     )
 
 
-def check_forged_stripes(data):
-    """Whatever a stored matrix says, the engine gets numbers of the graph or an error is raised."""
+def check_forged_edges(data):
+    """Whatever is stored as edges, the engine gets numbers of the graph or an error is raised."""
     size = 7
     row = st.lists(st.integers(0, size - 1), unique=True, max_size=size).map(sorted)
-    whole = Stripe.of(0, *_lengths(data.draw(st.lists(row, min_size=size, max_size=size)))).encode()
+    whole = TargetLists.of(0, *_lengths(data.draw(st.lists(row, min_size=size, max_size=size)))).encode()
     changed = mutated(data.draw, whole, 4)
     if len(changed) >= 32:
         crc = zlib.crc32(changed[32:], zlib.crc32(changed[:28]))
         changed = changed[:28] + struct.pack("<I", crc) + changed[32:]
-    name = data.draw(st.sampled_from(["edges", "members", "rows"]))
-    good = Stripe.of(0, *_lengths([[v] for v in range(size)])).encode()
-    payloads = {"edges": [good], "members": [good], "rows": [good], name: [changed]}
     closure = DynamicClosure.from_edges([])
     try:
-        edges = restored.read_edges(payloads, size)
-        restored.restore(closure._engine, payloads, edges, size)
+        closure._engine.init(edges_in([changed], size).edges, size)
     except DyntcError:
         return
     found = closure._engine.descendants(np.arange(size))
@@ -203,7 +199,7 @@ def _lengths(rows):
     return np.array([len(row) for row in rows], np.int32), np.array([v for row in rows for v in row], np.int32)
 
 
-FORGERIES = {"a block": check_forged_block, "a stripe": check_forged_stripes}
+FORGERIES = {"a block": check_forged_block, "edges": check_forged_edges}
 
 
 @pytest.mark.parametrize("what", FORGERIES)

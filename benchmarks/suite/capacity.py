@@ -1,19 +1,14 @@
 """The capacity model: what a closure of V vertices, E edges and P pairs takes, in bytes, jobs and seconds.
 
-One process (engines ``recompute`` and ``refresh``)::
+One process (the rows of version 0.1; ``lanes`` takes less, by how much depends on the graph)::
 
     bytes   = 5.8 P + 40 E + 60 V
     Init    = 250 ns E + 6 ns P
 
-Spark with c cores, edges at the driver (E up to 10^8)::
+Spark with c cores, edges at the driver::
 
     bytes   = 5.8 P on executors, 60 E + 60 V on the driver
     Init    = 3 jobs + 250 ns E + 100 ns P / c
-
-Spark, more edges than a driver takes: pairs of vertices as rows, a join a round::
-
-    bytes   = 16 P + 16 E on executors
-    Init    = 2 jobs a round + 30 µs P / c in all
 
 A closure with large components takes less: rows are kept a component, not a vertex; there the model is an upper bound.
 `check` holds it against every measured Init of the suite and of the scale benchmark: ``FACTOR`` says how near it comes.
@@ -36,16 +31,12 @@ DRIVER_EDGE_BYTES = 60
 EDGE_SECONDS, PAIR_SECONDS, FAR_PAIR_SECONDS = 250e-9, 6e-9, 100e-9
 FIXED_SECONDS = 2e-4  # of an Init in process, whatever it closes
 JOB_SECONDS, INIT_JOBS = 0.06, 3
-DRIVER_EDGES = 10**8
-JOINED_BYTES, JOINED_SECONDS, ROUNDS = 16, 30e-6, 25
 #: A measured Init takes the modelled seconds times or over this at most, and its bytes a pair likewise.
 FACTOR, BYTES_FACTOR = 3.0, 2.0
 #: Below this a measurement shows the clock and the machine's noise rather than the size.
 LEAST_PAIRS = 1_000_000
 DEBIAN = (64_047, 282_432, 3_860_000)  #: vertices, edges and pairs of one copy
-SCALED = re.compile(
-    r"(\d+) cop(?:y|ies), (?:refresh |recompute |semi-naive )(in process|on Spark|joins in PySpark): Init"
-)
+SCALED = re.compile(r"(\d+) cop(?:y|ies), (?:refresh |lanes |recompute )(in process|on Spark): Init")
 EXECUTOR_BYTES = 16 * 2**30
 EXECUTOR_CORES = 4
 USABLE = 0.5  #: of an executor's memory, for blocks; the rest is Spark's and Python's
@@ -71,21 +62,10 @@ def in_process(vertices: float, edges: float, pairs: float) -> Need:
 
 def on_spark(vertices: float, edges: float, pairs: float, cores: int | None = None) -> Need:
     """Model a closure on Spark; with as many executors as its state needs, or so many ``cores``."""
-    if edges > DRIVER_EDGES:
-        return by_joins(vertices, edges, pairs, cores)
     held = PAIR_BYTES * pairs
     executors = _executors(held)
     seconds = JOB_SECONDS * INIT_JOBS + EDGE_SECONDS * edges + FAR_PAIR_SECONDS * pairs / _cores(executors, cores)
     return Need("Spark", held, DRIVER_EDGE_BYTES * edges + VERTEX_BYTES * vertices, executors, INIT_JOBS, seconds)
-
-
-def by_joins(vertices: float, edges: float, pairs: float, cores: int | None = None) -> Need:
-    """Model a closure on Spark whose edges do not fit the driver: rounds of joins."""
-    del vertices
-    held, jobs = JOINED_BYTES * (pairs + edges), 2 * ROUNDS
-    executors = _executors(held)
-    seconds = JOB_SECONDS * jobs + JOINED_SECONDS * pairs / _cores(executors, cores)
-    return Need("Spark, joins", held, 0.0, executors, jobs, seconds)
 
 
 def _executors(held: float) -> int:
@@ -125,10 +105,8 @@ def _scaled(results: dict[str, Any]) -> Iterator[Point]:
         about = SCALED.fullmatch(line["name"])
         if about and results["suite"] != "scale-quick" and not line["detail"].get("failed"):
             vertices, edges, pairs = (int(about[1]) * one for one in DEBIAN)
-            if about[2] == "in process":
-                model = in_process(vertices, edges, pairs)
-            else:
-                model = (on_spark if about[2] == "on Spark" else by_joins)(vertices, edges, pairs, cores=2)
+            near = about[2] == "in process"
+            model = in_process(vertices, edges, pairs) if near else on_spark(vertices, edges, pairs, cores=2)
             seconds = line["value"] / (1 if line["unit"] == "s" else 1e3)
             yield Point(f"{results['suite']}: {line['name']}", seconds, None, pairs, model)
 
@@ -137,7 +115,7 @@ def _points(results: dict[str, Any]) -> Iterator[Point]:
     for record in results["cells"]:
         facts = results["workloads"][record["workload"]]
         engine, _, far = record["system"].partition("@")
-        if engine not in {"recompute", "refresh"} or record["phase"] != "init" or record["status"] != "ok":
+        if engine not in {"recompute", "refresh", "lanes"} or record["phase"] != "init" or record["status"] != "ok":
             continue
         if facts["pairs"] < LEAST_PAIRS or facts["largest_component"] > facts["vertices"] / 10:
             continue
@@ -163,7 +141,7 @@ def page() -> Iterator[str]:
         yield ""
         yield "| vertices | pairs | where | state | driver | executors of 16 GiB, 4 cores | jobs | Init |"
         yield "|---|---|---|---|---|---|---|---|"
-        for power in range(6, 10):
+        for power in range(6, 9):
             n = 10.0**power
             fits = in_process(n, degree * n, row * n)
             need = fits if fits.state_bytes < 2**30 else on_spark(n, degree * n, row * n)

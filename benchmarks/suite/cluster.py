@@ -27,7 +27,7 @@ from benchmarks.suite import cell, oracle, report, runner, workloads
 from dyntc_spark import machine
 
 START_SECONDS = 60
-SYSTEMS = ("recompute@spark", "refresh@spark")
+SYSTEMS = ("recompute@spark", "lanes@spark")
 LIMIT = 280.0
 
 

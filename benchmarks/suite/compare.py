@@ -1,4 +1,4 @@
-"""What the results say when put side by side: the choice of ``auto``, crossovers to a recompute, gaps to the best peer.
+"""What the results say when put side by side: the default engine, crossovers to a recompute, gaps to the best peer.
 
 All of it is computed from the records that a run has written.
 """
@@ -12,9 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.suite import systems
+from dyntc_spark.closure import choose
 
 Record = dict[str, Any]
-WITHIN = 1.5  #: ``auto`` is to take at most this times the cheapest engine
+WITHIN = 1.5  #: the default engine is to take at most this times the cheapest engine
 #: A search that stores nothing is a bound, not a system.
 NO_STORE = "search"
 
@@ -26,7 +27,7 @@ def medians(results: dict[str, Any]) -> dict[tuple[str, str, str], float]:
 
 @dataclass(frozen=True)
 class Choice:
-    """How ``auto`` compares with the cheapest of our engines."""
+    """How the default engine compares with the cheapest of the others."""
 
     workload: str
     phase: str
@@ -41,10 +42,10 @@ class Choice:
 
 
 def choices(results: dict[str, Any]) -> list[Choice]:
-    """Compare ``auto`` with every other engine on the same backend, phase by phase, worst first."""
+    """Compare the default engine with every other one on the same backend, phase by phase, worst first."""
     seconds, found = medians(results), []
     for (workload, phase, system), value in seconds.items():
-        if system.partition("@")[0] != "auto":
+        if system.partition("@")[0] != choose.ALIASES["auto"]:
             continue
         rivals = {
             name: seconds[workload, phase, name]

@@ -52,7 +52,7 @@ def gaps(results: dict[str, Any]) -> list[Gap]:
 def _gaps(results: dict[str, Any]) -> Iterator[Gap]:
     seconds, rate = compare.medians(results), results["limits"]["bytes a second"]
     for workload, facts in results["workloads"].items():
-        for system in ("recompute", "refresh"):
+        for system in ("recompute", "lanes"):
             taken = seconds.get((workload, "init", system))
             if taken and facts["largest_component"] * 10 < facts["vertices"] and facts["pairs"] > 10**5:
                 least = PAIR_BYTES * facts["pairs"] / rate

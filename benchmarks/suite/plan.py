@@ -52,7 +52,7 @@ def _entry(
 def tiny() -> Plan:
     """Give a plan of seconds, without Spark."""
     repeats = {1: 2, 10: 2}
-    who = ("recompute", "refresh", "auto", "path_counting", "scipy", "search")
+    who = ("recompute", "lanes", "path_counting", "scipy", "search")
     return Plan(
         (
             _entry("lineage", lambda: workloads.lineage(128), repeats, MIXED, who),
@@ -72,7 +72,7 @@ def quick() -> Plan:
             Entry(
                 "debian-part",
                 lambda: _debian("debian-part", repeats, part=3_000),
-                (*near, "refresh@spark", "auto@spark", "algebraic@spark", *LIBRARIES),
+                (*near, "lanes@spark", "algebraic@spark", *LIBRARIES),
             ),
             Entry("debian", lambda: _debian("debian", repeats), (*ours.ROWS, *few)),
             *(
@@ -151,7 +151,7 @@ def full() -> Plan:
             Entry(
                 "debian-x100",
                 lambda: _debian("debian-x100", {1: 3, 100: 3}, 100),
-                ("refresh", "auto", "search"),
+                ("lanes", "search"),
                 limit=400,
             ),
         ),

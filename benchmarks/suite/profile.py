@@ -30,7 +30,7 @@ import pyarrow as pa
 from benchmarks.suite import ours, workloads
 from benchmarks.suite.on_spark import Session
 
-ENGINES = ("recompute", "refresh", "algebraic")
+ENGINES = ("recompute", "lanes", "algebraic")
 ROW_BYTES, ROWS = 1 << 18, 128  # of what is passed through: 32 MiB
 REPEATS = 3
 #: What Spark measures of a stage, under its own names; times are in milliseconds.

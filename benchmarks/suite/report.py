@@ -120,13 +120,13 @@ def _choices(results: dict[str, Any]) -> Iterator[str]:
     batches = [choice for choice in found if not choice.phase.startswith("query")]
     over = [choice for choice in batches if choice.ratio > compare.WITHIN]
     kept = f"{len(batches) - len(over)} of {len(batches)} within a factor of {compare.WITHIN}"
-    yield f"## `auto` against the cheapest of our engines: {kept}"
+    yield f"## The default engine against the cheapest of the others: {kept}"
     yield ""
     rows = [
         [c.workload, c.phase, c.backend, f"`{c.best}`", brief(c.best_seconds), brief(c.seconds), f"{c.ratio:.2f}"]
         for c in batches
     ]
-    yield from table(["workload", "phase", "where", "cheapest", "it takes", "`auto` takes", "ratio"], rows)
+    yield from table(["workload", "phase", "where", "cheapest", "it takes", "the default takes", "ratio"], rows)
 
 
 def _crossovers(results: dict[str, Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from benchmarks.suite import on_spark, ours, single_machine, streaming
 from benchmarks.suite.system import System
 from dyntc_spark.closure import choose
 
-ENGINES = (*choose.ENGINES, "auto")
+ENGINES = tuple(choose.ENGINES)
 NEAR = ENGINES
 FAR = tuple(f"{name}@spark" for name in ENGINES)
 SPARK_PEERS: dict[str, type[System]] = {

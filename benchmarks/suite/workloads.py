@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.refresh import Packages
+from benchmarks.packages import Packages
 from dyntc_spark.closure.engine import Edges
 
 Batch = tuple[Edges, Edges]  #: what is inserted, what is deleted

@@ -135,7 +135,7 @@ def suite(full: bool, root: Path = Path(__file__).parents[2]) -> int:
             "a source checkout, which has the suite of benchmarks",
             "an installed package, which has not",
             "Clone the project and run: python3 run.py bench suite --quick. "
-            "To measure an engine here: dyntc bench --engine refresh.",
+            "To measure an engine here: dyntc bench --engine lanes.",
         )
     command = [sys.executable, "-m", "benchmarks.suite", "full" if full else "quick"]
     return subprocess.run(command, cwd=root, check=False).returncode and FAILED  # noqa: S603  (our own program)

@@ -183,7 +183,7 @@ def _bench(commands: Commands) -> None:
         "bench",
         "compare all engines and other systems, or measure one engine on your graph",
         "  dyntc bench                       the suite: minutes; --full: for the tables, hours\n"
-        "  dyntc bench --engine refresh      one engine, on the packages of a Debian release\n"
+        "  dyntc bench --engine lanes      one engine, on the packages of a Debian release\n"
         "  dyntc bench --engine recompute --edges edges.parquet --changes changes.parquet",
     )
     made.add_argument("--full", action="store_true", help="the suite with all its workloads and sizes")

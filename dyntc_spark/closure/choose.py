@@ -19,17 +19,15 @@ from dyntc_spark.closure.logarithmic import Logarithmic
 from dyntc_spark.closure.path_counting import PathCounting
 from dyntc_spark.closure.placed import Placed
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import OptionError
 from dyntc_spark.session import session_for
 
 #: The engines: each is made with the backend that its state is on, by default this process.
 ENGINES: dict[str, type[Engine]] = {
-    engine.name: engine
-    for engine in (Recompute, Refresh, Lanes, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
+    engine.name: engine for engine in (Lanes, Recompute, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
 }
-#: What ``"auto"`` stands for: the engine that suits most graphs, and builds from scratch where that is faster.
-AUTO = Refresh.name
+#: Other names of engines. ``"auto"`` is the one that suits most graphs; ``"refresh"`` was that of version 0.1.
+ALIASES = {"auto": Lanes.name, "refresh": Lanes.name}
 BACKENDS = ("auto", "local", "spark")
 #: Bytes that a state may take in this process before ``backend="auto"`` moves it to Spark.
 BUDGET = 2**30
@@ -46,7 +44,7 @@ def create(
     Parameters
     ----------
     name
-        One of ``ENGINES``, or ``"auto"`` for the one that suits most graphs.
+        One of ``ENGINES`` or ``ALIASES``.
     backend
         ``"local"``: the state is in this process; ``"spark"``: on Spark; ``"auto"``: in this process while it fits
         the ``budget``.
@@ -58,9 +56,9 @@ def create(
     Examples
     --------
     >>> create("centres").name, create("auto").name
-    ('centres', 'refresh')
+    ('centres', 'lanes')
     """
-    if name not in {"auto", *ENGINES}:
+    if name not in {*ALIASES, *ENGINES}:
         raise OptionError(
             f"an engine called {', '.join(repr(known) for known in ('auto', *sorted(ENGINES)))}",
             f"{name!r}",
@@ -72,7 +70,7 @@ def create(
     if budget < 0:
         raise OptionError("a budget of so many bytes", f"{budget}", "Leave it out for 1 GiB.")
     on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(session_for(spark)))
-    kind = ENGINES[AUTO if name == "auto" else name]
+    kind = ENGINES[ALIASES.get(name, name)]
     if backend == "auto":
         return Placed(kind, on_spark, budget)
     return kind(on_spark()) if backend == "spark" else kind()

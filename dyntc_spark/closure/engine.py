@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.errors import OptionError
-
-if TYPE_CHECKING:
-    from dyntc_spark.closure.condensed import State
 
 __all__ = ["BLOCKS", "Certificate", "Edges", "Engine"]
 
@@ -123,18 +119,8 @@ class Engine(ABC):
 
     @property
     def bytes(self) -> int:
-        """What the state takes, in this process or on Spark; about, and cheap to ask."""
+        """What the state takes that is in this process or on Spark, as its backend says; about, and cheap to ask."""
         return int(self.stats().get("bytes", 0))
-
-    def take(self, state: State) -> bool:
-        """Take rows of components as they are, and tell whether that was possible; nobody else may change them."""
-        del state
-        return False
-
-    def spark_for(self, size: int) -> SparkBackend | None:
-        """Return the backend for rows of so many bytes if they belong on Spark, else None."""
-        del size
-        return None
 
     def moved(self, backend: Backend) -> Engine:
         """Give the same engine with the same state on another backend, itself when it is there; no rebuild."""

@@ -1,9 +1,11 @@
 """The engine ``lanes``: the closure as one Boolean block matrix, built and changed 64 sources at a time.
 
 What it keeps, why it is right and what it costs is in the header of ``kernels.lanes``. The answers
-come from a `Version`, which nobody changes: a batch works on a graph of its own and on new stripes, and its last
-step is to put another version in the place of the old one. When a batch fails on the way, the
-version that stands still answers, and the graph is made again before the next batch.
+come from a `Closure`, which nobody changes: a batch works on a graph of its own and on new stripes, and its last
+step is to put another closure in the place of the old one. When a batch fails on the way, the
+closure that stands still answers, and the graph is made again before the next batch.
+
+The graph is always in this process. The stripes are there, too, or on Spark (``lanes_spark``).
 """
 
 from __future__ import annotations
@@ -11,34 +13,34 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.closure.edge_set import EdgeSet, answered, checked, distinct, edges_of, keys_of
-from dyntc_spark.closure.engine import Certificate, Edges, Engine
-from dyntc_spark.closure.lanes_state import Change, State
+from dyntc_spark.closure.edge_set import EdgeSet, checked, distinct, edges_of, keys_of
+from dyntc_spark.closure.engine import Certificate, Edges
+from dyntc_spark.closure.lanes_place import Change, Closure, InProcess, Place
+from dyntc_spark.closure.lanes_questions import Answering, Snapshot
+from dyntc_spark.closure.lanes_spark import OnSpark
+from dyntc_spark.closure.lanes_state import State
 from dyntc_spark.errors import OptionError, ShapeMismatchError
-from dyntc_spark.kernels.lanes import answers, certificate
 from dyntc_spark.kernels.lanes.stripes import LANES
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.reach import Offsets
 
 #: Stripes may take so many times as many bytes as after a build, and so many more, before components get new numbers;
 #: after so many batches somebody looks.
 MOST_GROWTH, LEAST_GROWTH, LOOK_AFTER = 1.5, 1 << 20, 64
 
 
-class Lanes(Engine):
+class Lanes(Answering):
     """The closure of any digraph in lanes.
 
     Parameters
     ----------
     backend
-        Where the stripes are; so far that is this process only.
+        Where the stripes are; by default in this process.
     width
         Lanes of a stripe, from 1 to 64; tests use narrow ones.
 
@@ -55,40 +57,33 @@ class Lanes(Engine):
     array([0, 1, 2])
     """
 
-    name: ClassVar[str] = "lanes"
-    exact: ClassVar[bool] = True
-
     def __init__(self, backend: Backend | None = None, *, width: int = LANES) -> None:
-        if isinstance(backend, SparkBackend):
-            raise OptionError("the engine 'lanes' in this process", "the backend 'spark'", "Use the engine 'refresh'.")
         if not 1 <= width <= LANES:
             raise OptionError(f"from 1 to {LANES} lanes", f"{width}", "Most leave it out.")
         self._width = width
-        self._state = State(EdgeSet.of(Edges.of()), 0, width, None)
-        self._fixed: answers.Version | None = None  # what a snapshot answers from
+        self._spark = backend if isinstance(backend, SparkBackend) else None
+        self._place: Place = InProcess() if self._spark is None else OnSpark.nothing(self._spark)
+        self._state = State(EdgeSet.of(Edges.of()), 0, width, self._place, None)
         self._failed: tuple[Offsets, Offsets] | None = None  # the batch that failed: its insertions and deletions
         self._change: Change | None = None
-        self._pairs: tuple[object, int] = (None, 0)  # a version, and its pairs
         self._built = self._state.row_bytes
         self._batches = self._rebuilds = 0
         self._seconds = 0.0
 
     @property
-    def version(self) -> answers.Version:
+    def closure(self) -> Closure:
         """The closure as it is now: a value."""
-        return self._fixed or self._state.version
-
-    @property
-    def vertices(self) -> int:
-        """Number of vertices; they are numbered from 0."""
-        return self.version.vertices
+        return self._state.closure
 
     def init(self, edges: Edges, vertices: int) -> None:
-        """Start again with these edges: one sweep for 512 sources."""
+        """Start again with these edges: one sweep for 512 sources; on Spark one job."""
         self._build(EdgeSet.of(checked(edges, vertices)), vertices)
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
-        """Insert and delete edges: as much work as there are words that change, times the edges at these."""
+        """Insert and delete edges: as much work as there are words that change, times the edges at these.
+
+        On Spark most often no job, one where stripes are read or worked on there, two where others are written first.
+        """
         started = time.perf_counter()
         self._recover()
         n = self.vertices
@@ -102,46 +97,39 @@ class Lanes(Engine):
             self._build(EdgeSet.of(self.edges), n)
         self._seconds = time.perf_counter() - started
 
-    def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether ``targets[q]`` is reachable from ``sources[q]``: a binary search each."""
-        pairs, version = Edges.of(sources, targets), self.version
-        found = answers.joined(
-            version.members.component, *version.stripes, version.vertices, pairs.sources, pairs.targets
-        )
-        return answered(found, pairs, version.vertices)
-
-    def descendants(self, vertices: npt.ArrayLike) -> Edges:
-        """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted."""
-        version = self.version
-        near = _known(version, vertices)
-        return _spread(near, *answers.lists(version, near, True))
-
-    def ancestors(self, vertices: npt.ArrayLike) -> Edges:
-        """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``."""
-        version = self.version
-        near = _known(version, vertices)
-        turned = _spread(near, *answers.lists(version, near, False))
-        return Edges(turned.targets, turned.sources)
-
     def changes(self) -> tuple[Edges, Edges] | None:
         """The pairs that the last batch made reachable, and those that it made unreachable, sorted.
 
-        The exclusive or of the words before and after; by rows where components fell apart or merged.
+        The exclusive or of the words before and after; by rows where components fell apart or merged. They are
+        collected here, wherever the stripes are.
         """
         if self._change is None:
             return None
-        before, altered, changed = self._change[:3]
-        if len(changed):
-            found = answers.compared(before, self.version, answers.sources(before, self.version, altered, changed))
-        else:
-            found = answers.xor(before, self.version, altered)
-        return edges_of(found[0]), edges_of(found[1])
+        found = self._change.after.place.differences(self._change)
+        return None if found is None else (edges_of(found[0]), edges_of(found[1]))
 
-    def snapshot(self) -> Lanes:
-        """Return an engine that answers from the version that there is now; nothing is copied."""
+    def snapshot(self) -> Snapshot:
+        """Return an engine that answers from the closure that there is now; nothing is copied."""
+        return Snapshot(self.closure, self.bytes)
+
+    def moved(self, backend: Backend) -> Lanes:
+        """Return the engine with its stripes on another backend: one job, and nothing is worked out again.
+
+        This one must not be used any more.
+        """
+        to = backend if isinstance(backend, SparkBackend) else None
+        if to is self._spark:
+            return self
+        self._recover()
         other = copy.copy(self)
-        other._fixed = self.version  # noqa: SLF001  (one of us)
+        other._settle(to, self._state)  # noqa: SLF001  (one of us)
         return other
+
+    def _settle(self, to: SparkBackend | None, state: State) -> None:
+        """Have the stripes of a state on another backend."""
+        place: Place = InProcess() if to is None else OnSpark.nothing(to)
+        self._state = state.moved(place)
+        self._spark, self._place, self._change = to, place, None
 
     @property
     def edges(self) -> Edges:
@@ -149,27 +137,24 @@ class Lanes(Engine):
 
         A batch that failed may have changed some of them. It only inserts what was absent and deletes what was there.
         """
-        keys = self._state.keys
-        if self._failed is not None:
-            new, gone = self._failed
-            keys = np.setdiff1d(np.union1d(keys, gone), new)
-        return EdgeSet.of(edges_of(keys)).edges
+        return self._edge_set().edges
 
     def verify(self) -> Certificate:
         """Certify every word by those of its predecessors, and build the closure again where one is wrong.
 
-        The engine is exact; what this finds is damage.
+        The engine is exact; what this finds is damage. On Spark one job.
         """
         self._recover()
-        missing, extra = certificate.wrong(self._state.graph, self.version)
+        version, place = self.closure
+        missing, extra = place.wrong(self._state.graph, version)
         if len(missing) or extra:
             self.init(self.edges, self.vertices)
         return Certificate(self.vertices, edges_of(missing), bool(len(missing) or extra))
 
     @property
     def bytes(self) -> int:
-        """What stripes, edges and components take."""
-        return self._state.bytes
+        """What the stripes take, which is what can be on Spark; edges and components stay in this process."""
+        return self._state.stripe_bytes
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices: linear in the new ones."""
@@ -185,18 +170,10 @@ class Lanes(Engine):
 
     def stats(self) -> Mapping[str, Any]:
         """Sizes of the graph, of its condensation and of the closure, and the work of the last batch."""
-        version, change = self.version, self._change
-        size = version.members.size
-        if self._pairs[0] is not version:
-            self._pairs = version, answers.pairs(version)
+        change = self._change
         return {
-            "vertices": version.vertices,
-            "edges": version.edges,
-            "pairs": self._pairs[1],
-            "components": int(np.count_nonzero(size)),
-            "largest_component": int(size.max(initial=0)),
-            "bytes": self.bytes,
-            "row_bytes": self._state.row_bytes,
+            **super().stats(),
+            "bytes": self._state.bytes,
             "batches": self._batches,
             "rebuilds": self._rebuilds,
             "stripes_changed": 0 if change is None else len(change.altered),
@@ -205,26 +182,25 @@ class Lanes(Engine):
             "seconds_of_last_batch": self._seconds,
         }
 
+    def _edge_set(self) -> EdgeSet:
+        """The edges of the closure, whatever a batch that failed has done to the working graph."""
+        keys = self._state.keys
+        if self._failed is not None:
+            new, gone = self._failed
+            keys = np.setdiff1d(np.union1d(keys, gone), new)
+        return EdgeSet.of(edges_of(keys))
+
     def _recover(self) -> None:
         """Make the graph again, where a batch that failed has left it halfway."""
         if self._failed is not None:
-            self._build(EdgeSet.of(self.edges), self.vertices)
+            self._state.restore(self._edge_set())
+            self._failed = None
 
     def _build(self, edges: EdgeSet, vertices: int) -> None:
         """Close other edges; nothing is replaced before all is made."""
         started = time.perf_counter()
-        self._state = State(edges, vertices, self._width, self.budget)
+        self._state = State(edges, vertices, self._width, self._place, self.budget)
         self._failed = self._change = None
         self._built = self._state.row_bytes
         self._rebuilds += 1
         self._seconds = time.perf_counter() - started
-
-
-def _known(version: answers.Version, vertices: npt.ArrayLike) -> Ids:
-    """Return vertices ascending, each once, or an error."""
-    return np.unique(Axis(version.vertices, 1).ids(vertices, "vertex")).astype(np.int32)
-
-
-def _spread(near: Ids, offsets: Offsets, far: Ids) -> Edges:
-    """Return each of ``near`` with its part of ``far``."""
-    return Edges(np.repeat(near.astype(np.int64), np.diff(offsets)), far.astype(np.int64))

@@ -25,7 +25,7 @@ SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
 #: What the depth-first numbers have to take beside those of the tree cover, for a sample is not exact.
 CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a closure takes. It is memory only once it is used.
-POOL_PART = 1
+POOL_PART = 2
 
 
 def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:

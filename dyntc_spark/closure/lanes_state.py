@@ -1,73 +1,77 @@
 """A digraph and its closure in lanes, brought from one version to the next by batches.
 
-The *working graph* is changed in place by a batch: edges, members, order. The *version* that answers is not: stripes
-that change are written behind the others in their pool, and members are copied before the first of them changes.
+The *working graph* is in this process and is changed in place by a batch: edges, members, order. The *closure* that
+answers is not: stripes that change are written behind the others in their pool, and members are copied before the
+first of them changes. Stripes that are not in this process are brought here, or worked on where they are
+(`lanes_place`).
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.lanes_build import UNBOUNDED, built, numbered, pools
-from dyntc_spark.kernels.lanes import build, slots, steps, stripes
-from dyntc_spark.kernels.lanes.adjacency import Adjacency, adjacency, keys_in, moved, reserve
+from dyntc_spark.closure.lanes_build import UNBOUNDED, numbered, pools
+from dyntc_spark.closure.lanes_graph import (
+    SPARE_PART,
+    copied,
+    enlarged,
+    made_again,
+    new_graph,
+    padded,
+    turned,
+    with_room,
+)
+from dyntc_spark.closure.lanes_place import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place
+from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
+from dyntc_spark.kernels.lanes.adjacency import keys_in
 from dyntc_spark.kernels.lanes.answers import Version
-from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges, condensed, insert_edges, split
-from dyntc_spark.kernels.lanes.order import Order, ordered, put_below
-from dyntc_spark.kernels.lanes.steps import Revised
-from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
-from dyntc_spark.kernels.reach import Ids, Offsets, grouped, strong_components, transposed
-from dyntc_spark.kernels.refresh import ring
-from dyntc_spark.kernels.subgraph import contracted
+from dyntc_spark.kernels.lanes.graph import Merges, condensed, insert_edges, split
+from dyntc_spark.kernels.lanes.order import put_below
+from dyntc_spark.kernels.lanes.steps import Lost, Revised
+from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.kernels.reach import Ids, Offsets, contracted, grouped, strong_components
 
-#: Words that a step may look at, however little a build takes.
-LEAST_LOOKS = 4096
-#: Room for further vertices and edges, in parts of those that there are.
-SPARE_PART = 16
-_Array = TypeVar("_Array", bound=npt.NDArray[Any])
-NONE = np.zeros(0, np.int32)
 NOTHING = Merges(NONE, NONE)
-
-
-class Change(NamedTuple):
-    """What a batch changed: the version before, stripes that were written, components whose members are others."""
-
-    before: Version
-    altered: Ids
-    changed: Ids
-    words: int  #: words that changed
-    looked: int  #: words that were looked at
+#: Batches in a row that are built without trying a step that was given up.
+MOST_SKIPPED = 8
 
 
 @dataclass
-class Rate:
-    """How many words are looked at for a change, by what was seen of late.
+class GivenUp:
+    """Steps that looked at more words than a build, and were given up; batches that had better not try.
 
-    >>> rate = Rate()
-    >>> rate.note(changes=10, looks=1000)
-    >>> rate.expected(changes=4)
-    200.0
+    After a step was given up, one batch with as many changes is built without it; after the second time in a row
+    two, then four, up to `MOST_SKIPPED`. In between one tries again: times may have changed.
+
+    >>> given_up = GivenUp()
+    >>> given_up.note(10, complete=False)
+    >>> [given_up.skips(changes) for changes in (4, 12, 12)]
+    [False, True, False]
     """
 
-    looks: float = 0.0
+    changes: int = 0  #: of the step that was given up
+    times: int = 0  #: in a row
+    left: int = 0  #: batches to go without the step
 
-    def note(self, changes: int, looks: int) -> None:
+    def note(self, changes: int, *, complete: bool) -> None:
         """Take note of a step."""
-        self.looks = (self.looks + looks / max(changes, 1)) / 2
+        if not complete:
+            self.times += 1
+            self.changes, self.left = changes, min(2 ** (self.times - 1), MOST_SKIPPED)
+        elif changes >= self.changes:
+            self.times = self.left = 0
 
-    def expected(self, changes: int) -> float:
-        """Return how many words are likely to be looked at."""
-        return self.looks * changes
-
-    def forget(self) -> None:
-        """Expect a little less next time: a step that is never taken tells nothing."""
-        self.looks *= 0.75
+    def skips(self, changes: int) -> bool:
+        """Return whether a batch with so many changes goes without the step."""
+        if not self.left or changes < self.changes:
+            return False
+        self.left -= 1
+        return True
 
 
 class State:
@@ -81,25 +85,34 @@ class State:
         How many vertices there are.
     width
         Lanes of a stripe.
+    place
+        Where the stripes are to be.
     budget
-        Bytes that the stripes may take; an ``OutgrownError`` above.
+        Bytes that the stripes may take in this process; an ``OutgrownError`` above.
     """
 
-    def __init__(self, edges: EdgeSet, vertices: int, width: int, budget: int | None) -> None:
-        offsets, targets = edges.adjacency(vertices)
-        component, count = strong_components(offsets, targets)
+    def __init__(self, edges: EdgeSet, vertices: int, width: int, place: Place, budget: int | None) -> None:
+        adjacency = edges.adjacency(vertices)
+        component, count = strong_components(*adjacency)
         members = grouped(component, count)
-        acyclic = contracted(offsets, targets, component, *members)
-        plan = numbered(*acyclic, width)
-        self._budget = UNBOUNDED if budget is None else budget
-        made, looks = built(plan, width, self._budget)
-        self.most_looks = max(looks, LEAST_LOOKS)  #: that a step of a batch may take before a build is cheaper
+        plan = numbered(*contracted(*adjacency, component, *members), width)
         room = vertices + vertices // SPARE_PART + 16
-        self.graph = _graph((offsets, targets), component, members, plan, room)
-        self._used = stripes.sizes(made)  # of the pools
-        self.version = Version(self.graph.members, _padded(made, room), vertices, len(targets))
+        stripe_count = -(-room // width)
+        self._budget = budget
+        made = place.built(plan, width, stripe_count, budget)
+        #: Looks that a step of a batch may take before a build is cheaper.
+        self.most_looks = max(made.looks, made.place.least_looks)
+        self.graph = new_graph(adjacency, component, members, plan.numbers, room)
+        self._used = stripes.sizes(made.stripes)  # of the pools
+        version = Version(self.graph.members, padded(made.stripes, stripe_count), vertices, len(adjacency[1]))
+        self.closure = Closure(version, made.place)
         self._scratch = slots.scratch(room)
-        self._deleting, self._inserting = Rate(), Rate()
+        self._deleting, self._inserting = GivenUp(), GivenUp()
+
+    @property
+    def version(self) -> Version:
+        """The version that answers."""
+        return self.closure.version
 
     @property
     def keys(self) -> Offsets:
@@ -108,16 +121,22 @@ class State:
 
     @property
     def bytes(self) -> int:
-        """What is held in memory, scratch space left out."""
-        graph = self.graph
-        tuples = (graph.members, graph.order, graph.out, graph.into, self.version.stripes)
-        return sum(array.nbytes for held in tuples for array in held if isinstance(array, np.ndarray))
+        """What the closure and the graph take, scratch space left out; stripes elsewhere included."""
+        graph, held = self.graph, self.version.stripes
+        tuples = (graph.members, graph.order, graph.out, graph.into, held)
+        here = sum(array.nbytes for each in tuples for array in each if isinstance(array, np.ndarray))
+        return here + self.closure.place.bytes_elsewhere(held)
 
     @property
     def row_bytes(self) -> int:
         """What the stripes of the version take, without garbage."""
-        numbers, words = stripes.sizes(self.version.stripes)
-        return ENTRY_BYTES * words + NUMBER_BYTES * (numbers - words)
+        return int(self.closure.place.byte_sizes(self.version.stripes).sum())
+
+    @property
+    def stripe_bytes(self) -> int:
+        """What the stripes take, those of older versions in the same pools included: known without a pass over them."""
+        numbers, words = self._used
+        return 4 * numbers + 8 * words + self.closure.place.bytes_elsewhere(self.version.stripes)
 
     # --- batches -----------------------------------------------------------------------------
 
@@ -125,89 +144,155 @@ class State:
         """Change edges, given as ascending keys.
 
         Stripes are revised, or all of them are built where that takes fewer looks at words. After an exception
-        the version is as it was, but the working graph must not be used.
+        the closure is as it was, but the working graph must be made again (`restore`).
         """
-        before, scratch = self.version, self._scratch
-        scratch.counts[:] = 0
+        self._scratch.counts[:] = 0
         self._reserve(inserted)
-        lost = steps.lose(self.graph, deleted, _turned(deleted))
+        lost = steps.lose(self.graph, deleted, turned(deleted))
         parts = NOTHING
         if len(lost.broken):
             self._own_members()
             parts = split(self.graph, lost.broken)
-        held: Stripes | None = before.stripes
-        altered = more = NONE
+        edges = self.version.edges + len(inserted) - len(deleted)
+        if self._deleting.skips(len(deleted)) or self._inserting.skips(len(inserted)):
+            return self._build(parts, inserted, edges)
+        wanted = self._brought(lambda: self._concerned(lost, parts, inserted))
+        if wanted is not None:
+            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks), wanted, edges)
+        return self._here(lost, parts, inserted, edges)
+
+    def _brought(self, concerned: Callable[[], Ids]) -> Ids | None:
+        """Have the stripes at hand that a batch concerns; return them when they are too many."""
+        version, place = self.closure
+        found: list[Ids] = []
+
+        def wanted() -> Ids:
+            found.append(concerned())
+            return found[0]
+
+        near = place.near(version.stripes, wanted)
+        if near is None:
+            return found[0]
+        if near.stripes is not version.stripes:  # some were dropped
+            self._used = stripes.sizes(near.stripes)
+        held = near.stripes if near.more is None else self._written(near.stripes, near.more)
+        self.closure = Closure(version._replace(stripes=held), near.place)
+        return None
+
+    def _concerned(self, lost: Lost, parts: Merges, inserted: Offsets) -> Ids:
+        """Return the stripes that a batch can change: those with a lane that reaches a changed tail in M.
+
+        For a pair that is gone, or new, take a path of the old graph, or of the new one, up to the first edge on it
+        that was deleted, or inserted. This much of the path is in M.
+        """
+        component = self.graph.members.component
+        tails, heads = component[inserted >> 32], component[inserted & (2**32 - 1)]
+        numbers = np.concatenate([component[lost.keys >> 32], parts.gone, tails[tails != heads]])
+        held = self.version.stripes
+        flags = np.zeros(len(held.starts), np.bool_)
+        batch.concerned(self.graph, numbers, held.width, UNBOUNDED, flags)
+        return np.flatnonzero(flags).astype(np.int32)
+
+    def _here(self, lost: Lost, parts: Merges, inserted: Offsets, edges: int) -> Change:
+        """Take the steps of a batch in this process, on the stripes that are at hand; build where one is given up."""
+        scratch, held, altered = self._scratch, self.version.stripes, NONE
         if len(lost.keys) or len(parts.gone):
-            held, altered = self._revised(
-                self._deleting,
-                len(deleted),
-                before.stripes,
-                lambda most: steps.shrink(self.graph, before.stripes, lost, parts, scratch, most),
-            )
+            shrunk = steps.shrink(self.graph, held, lost, parts, scratch, self.most_looks)
+            self._deleting.note(len(lost.keys), complete=shrunk.complete)
+            if not shrunk.complete:
+                return self._build(parts, inserted, edges)
+            held, altered = self._written(held, shrunk), shrunk.altered
         tails = self.graph.members.component[inserted >> 32]
         merges = self._insert(inserted)
-        if held is not None and (len(inserted) or len(parts.gone)):
-            shrunk = held
-            held, more = self._revised(
-                self._inserting,
-                len(inserted) + len(parts.gone),
-                shrunk,
-                lambda most: steps.grow(self.graph, shrunk, inserted, tails, parts, merges, scratch, most),
-            )
-        if held is None:
-            held, altered = self._built(), np.arange(len(before.stripes.starts), dtype=np.int32)
-        edges = before.edges + len(inserted) - len(deleted)
-        self.version = Version(self.graph.members, held, before.vertices, edges)
-        if len(more):
-            altered = np.union1d(altered, more) if len(altered) else more
-        changed = np.unique(np.concatenate([*parts, *merges])) if len(parts.gone) or len(merges.gone) else NONE
-        return Change(before, altered, changed, *scratch.counts[[slots.CHANGED, slots.LOOKED]].tolist())
+        if len(inserted) or len(parts.gone):
+            most = int(scratch.counts[slots.COST]) + self.most_looks
+            grown = steps.grow(self.graph, held, inserted, tails, parts, merges, scratch, most)
+            self._inserting.note(len(inserted), complete=grown.complete)
+            if not grown.complete:
+                return self._build_all(parts, merges, edges)
+            held = self._written(held, grown)
+            altered = np.union1d(altered, grown.altered) if len(altered) else grown.altered
+        return self._changed(held, self.closure.place.noted(altered), altered, (parts, merges), edges, HERE)
 
-    def _revised(
-        self, rate: Rate, changes: int, held: Stripes, step: Callable[[int], Revised]
-    ) -> tuple[Stripes | None, Ids]:
-        """Take a step on the stripes; None where it had better be left to a build, as far as is known by now."""
-        if rate.expected(changes) > self.most_looks:
-            rate.forget()
-            return None, NONE
-        counts = self._scratch.counts
-        begun = int(counts[slots.COST])
-        revised = step(begun + self.most_looks)
-        rate.note(changes, int(counts[slots.COST]) - begun)
-        return (self._written(held, revised), revised.altered) if revised.complete else (None, NONE)
+    def _build(self, parts: Merges, inserted: Offsets, edges: int) -> Change:
+        """Insert edges, and build all stripes."""
+        return self._build_all(parts, self._insert(inserted), edges)
 
-    def _built(self) -> Stripes:
+    def _build_all(self, parts: Merges, merges: Merges, edges: int) -> Change:
+        held, place = self._built()
+        return self._changed(held, place, np.arange(len(held.starts), dtype=np.int32), (parts, merges), edges, BUILT)
+
+    def _changed(
+        self, held: Stripes, place: Place, altered: Ids, members: tuple[Merges, Merges], edges: int, made: str
+    ) -> Change:
+        """Let other stripes answer; return what changed."""
+        before = self.closure
+        self.closure = Closure(Version(self.graph.members, held, before.version.vertices, edges), place)
+        words, looked = self._scratch.counts[[slots.CHANGED, slots.LOOKED]].tolist()
+        return Change(before, self.closure, altered, _changed(*members), words, looked, made)
+
+    def _apart(self, work: Batch, which: Ids, edges: int) -> Change:
+        """Let the stripes be worked on where they are, and bring the graph here to the same state."""
+        before = self.closure
+        version, place = before
+        found = place.apart(work, version.stripes, which)
+        merges = self._insert(work.inserted)
+        self.closure = Closure(Version(self.graph.members, found.stripes, version.vertices, edges), found.place)
+        return Change(
+            before, self.closure, found.altered, _changed(work.parts, merges), found.words, found.looked, APART
+        )
+
+    def _built(self) -> tuple[Stripes, Place]:
         """Build all stripes of the working graph, with the numbers that it has."""
-        made, looks = built(build.Plan(*condensed(self.graph)), self.version.stripes.width, self._budget)
-        self.most_looks = max(looks, LEAST_LOOKS)
-        self._used = stripes.sizes(made)
-        return _padded(made, len(self.graph.stack))
+        held = self.version.stripes
+        count = len(held.starts)
+        made = self.closure.place.built(build.Plan(*condensed(self.graph)), held.width, count, self._budget)
+        self.most_looks = max(made.looks, made.place.least_looks)
+        self._used = stripes.sizes(made.stripes)
+        return padded(made.stripes, count), made.place
+
+    def moved(self, place: Place) -> State:
+        """Return the state with its stripes in another place; nothing is worked out again. The graph is shared."""
+        version, here = self.closure
+        held, there = place.taken(here.whole(version.stripes))
+        other = copy.copy(self)
+        other.closure = Closure(version._replace(stripes=held), there)
+        other._used = stripes.sizes(held)  # noqa: SLF001  (one of us)
+        return other
+
+    def restore(self, edges: EdgeSet) -> None:
+        """Make the working graph again, of the edges that the closure has, after a batch that failed."""
+        version = self.version
+        self.graph = made_again(edges.adjacency(version.vertices), version.members, version.vertices)
+        self._scratch = slots.scratch(len(version.members.size))
 
     def grow(self, vertices: int) -> None:
         """Add vertices without edges: linear in these, and now and then in all."""
-        graph, known = self.graph, self.version.vertices
+        graph, (version, place) = self.graph, self.closure
         if vertices > len(graph.stack):
             room = vertices + vertices // SPARE_PART + 16
-            graph = self.graph = _enlarged(graph, room)
+            graph = self.graph = enlarged(graph, room)
             self._scratch = slots.scratch(room)
-            self.version = self.version._replace(members=graph.members, stripes=_padded(self.version.stripes, room))
-        new = np.arange(known, vertices, dtype=np.int32)
+            count = -(-room // version.stripes.width)
+            version = version._replace(members=graph.members, stripes=padded(version.stripes, count))
+            place = place.padded(count)
+        new = np.arange(version.vertices, vertices, dtype=np.int32)
         members = graph.members
         members.component[new] = members.after[new] = members.first[new] = new
         members.size[new] = 1
         put_below(graph.order, -1, new)
-        self.version = self.version._replace(vertices=vertices)
+        self.closure = Closure(version._replace(vertices=vertices), place)
 
     def _reserve(self, inserted: Offsets) -> None:
         """Have room for edges."""
-        out, into = _with_room(self.graph.out, inserted), _with_room(self.graph.into, _turned(inserted))
+        out, into = with_room(self.graph.out, inserted), with_room(self.graph.into, turned(inserted))
         if out is not self.graph.out or into is not self.graph.into:
             self.graph = self.graph._replace(out=out, into=into)
 
     def _own_members(self) -> None:
         """Have members that no version uses."""
         if self.graph.members.size is self.version.members.size:
-            self.graph = self.graph._replace(members=Members(*(array.copy() for array in self.graph.members)))
+            self.graph = self.graph._replace(members=copied(self.graph.members))
 
     def _insert(self, keys: Offsets) -> Merges:
         done, merges = insert_edges(self.graph, keys, 0, False)
@@ -229,73 +314,8 @@ class State:
         return steps.with_stripes(held, revised, numbers, words)
 
 
-def _turned(keys: Offsets) -> Offsets:
-    """Return the keys of the edges the other way round, ascending."""
-    found: Offsets = np.sort((keys << 32) | (keys >> 32))
-    return found
-
-
-def _graph(
-    edges: tuple[Offsets, Ids], component: Ids, members: tuple[Offsets, Ids], plan: build.Plan, room: int
-) -> Graph:
-    """Return the working graph, with room for so many vertices."""
-    count, vertices = len(plan.numbers), len(component)
-    after, first = ring(*members)
-    numbers = np.arange(vertices, dtype=np.int32)
-    sizes = np.zeros(room, np.int32)
-    sizes[plan.numbers] = np.diff(members[0])
-    firsts = np.zeros(room, np.int32)
-    firsts[plan.numbers] = first
-    out = adjacency(*edges, room)
-    return Graph(
-        Members(_longer(plan.numbers[component], room), _longer(after, room), firsts, sizes),
-        _longer(numbers[count:], room),
-        np.array([vertices - count]),
-        ordered(plan.numbers, room),
-        out,
-        adjacency(*transposed(*edges), room),
-        np.zeros(room, np.int8),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-    )
-
-
-def _enlarged(graph: Graph, room: int) -> Graph:
-    """Return the working graph with room for more vertices; the old arrays stay as they are."""
-    labels, above, below, ends = graph.order
-    return Graph(
-        Members(*(_longer(array, room) for array in graph.members)),
-        _longer(graph.free, room),
-        graph.n_free,
-        Order(_longer(labels, room), _longer(above, room), _longer(below, room), ends),
-        _with_rows(graph.out, room),
-        _with_rows(graph.into, room),
-        np.zeros(room, np.int8),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-    )
-
-
-def _with_room(rows: Adjacency, keys: Offsets) -> Adjacency:
-    """Return the rows, in a longer pool if theirs has no room for these edges."""
-    needed = int(rows.used[0]) + reserve(rows, keys)
-    return rows if needed <= len(rows.values) else moved(rows, needed + needed // SPARE_PART, len(rows.starts))
-
-
-def _with_rows(rows: Adjacency, room: int) -> Adjacency:
-    starts, lengths, rooms, values, used = rows
-    return Adjacency(_longer(starts, room), _longer(lengths, room), _longer(rooms, room), values, used)
-
-
-def _longer(array: _Array, length: int) -> _Array:
-    """Return a copy with zeros at the end."""
-    longer = np.zeros(length, array.dtype)
-    longer[: len(array)] = array
-    return cast("_Array", longer)
-
-
-def _padded(held: Stripes, room: int) -> Stripes:
-    """Return the stripes with empty ones at the end, so that so many numbers have lanes."""
-    count = -(-room // held.width)
-    starts, lengths, places, numbers, words, width = held
-    return Stripes(_longer(starts, count), _longer(lengths, count), _longer(places, count), numbers, words, width)
+def _changed(parts: Merges, merges: Merges) -> Ids:
+    """Return the components that have other members than before."""
+    if not len(parts.gone) and not len(merges.gone):
+        return NONE
+    return np.unique(np.concatenate([*parts, *merges]))

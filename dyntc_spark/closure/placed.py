@@ -20,9 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.closure.condensed import State
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
-from dyntc_spark.closure.far import FarState
 from dyntc_spark.errors import DyntcError, OutgrownError
 
 #: A state moves back into this process when it takes less than this part of the budget.
@@ -78,19 +76,6 @@ class Placed(Engine):
             self._note_move(self._engine, error.came)
             self._engine.apply(inserted, deleted)
         self._settle()
-
-    def take(self, state: State) -> bool:
-        """Take rows as they are, where they are, and tell whether that was possible."""
-        engine = self._made(self._spark() if isinstance(state, FarState) else None)
-        if not engine.take(state):
-            return False
-        self._engine = engine
-        self._settle()
-        return True
-
-    def spark_for(self, size: int) -> SparkBackend | None:
-        """Return the backend for rows of so many bytes if they belong on Spark, else None."""
-        return self._spark() if self.budget is not None and size > self.budget else None
 
     def moved(self, backend: Backend) -> Engine:
         """Return the engine inside with its state on ``backend``, where it then stays."""

@@ -14,18 +14,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.closure import choose
 from dyntc_spark.closure.engine import Engine
-from dyntc_spark.closure.restored import restore
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
 from dyntc_spark.graph.history import Difference, Tally, Version
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.showing import Shown
-from dyntc_spark.graph.store.checkpoint import far_rows
 from dyntc_spark.graph.store.commits import SHOWN, Commits
 from dyntc_spark.graph.store.following import create_views
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.recovery import recover
 from dyntc_spark.graph.store.replay import Batch
-from dyntc_spark.graph.store.store import Loaded, Standing, Store
+from dyntc_spark.graph.store.store import Standing, Store
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.progress import progress
 from dyntc_spark.session import session_for
@@ -63,9 +61,7 @@ class Attached(Shown):
         """
         place = Place(session_for(spark), location)
         commits = Store.required(place)
-        closure, loaded = cls._made(place, commits, commits.upto(version), repairing=False)
-        surviving(lambda: closure._bring(loaded), lambda: None)  # noqa: SLF001  (one of this class)
-        closure._door.publish(closure._door.now)  # noqa: SLF001
+        closure = cls._made(place, commits, commits.upto(version), repairing=False)
         closure._is_past = version is not None and version < commits.head.version  # noqa: SLF001
         return closure
 
@@ -81,9 +77,7 @@ class Attached(Shown):
         """
         place = Place(session_for(spark), location)
         found = recover(place, version)
-        closure, loaded = cls._made(place, found.commits, found.commits.upto(found.version), repairing=True)
-        closure._engine.init(loaded.graph.edges.edges, loaded.graph.vertices.extent)  # noqa: SLF001
-        closure._door.publish(closure._door.now)  # noqa: SLF001
+        closure = cls._made(place, found.commits, found.commits.upto(found.version), repairing=True)
         if not found.lost:
             closure._begin()  # noqa: SLF001
             closure._publish("checkpoint")  # noqa: SLF001
@@ -253,36 +247,21 @@ class Attached(Shown):
             self._attached().publish(kind, self._standing(self._door.now, counts or Tally()), None, **facts)
 
     def _standing(self, version: Version, counts: Tally) -> Standing:
-        return Standing(version.number, version.graph, self._engine, self._asked, counts, self._started)
+        return Standing(version.number, version.graph, self._asked, counts, self._started)
 
     # --- versions ----------------------------------------------------------------------------
 
     @classmethod
-    def _made(cls, place: Place, commits: Commits, wanted: Commits, *, repairing: bool) -> tuple[Self, Loaded]:
-        """Read a version, and make a closure with its graph whose engine is still empty."""
+    def _made(cls, place: Place, commits: Commits, wanted: Commits, *, repairing: bool) -> Self:
+        """Read a version, and make a closure of it."""
         store, asked = Store(place, commits), (wanted.head.engine, wanted.head.backend)
         closure = cls(choose.create(*asked, place.spark), place.spark)
-        near = not repairing  # whatever is stored of a closure is not used then
-        loaded = store.load(
-            wanted, repairing=repairing, near=lambda size: near and closure._engine.spark_for(size) is None
-        )
+        loaded = store.load(wanted, repairing=repairing)
+        graph = loaded.graph
+        surviving(lambda: closure._engine.init(graph.edges.edges, graph.vertices.extent), lambda: None)
         closure._asked, closure._store = asked, store
-        closure._door.publish(Version(loaded.graph, loaded.graph, loaded.commit.version, loaded.counts))
-        return closure, loaded
-
-    def _bring(self, loaded: Loaded) -> None:
-        """Bring the engine to the checkpoint, and from there to the version that was read."""
-        graph, start, store = loaded.graph, loaded.start, self._attached()
-        if loaded.anew:
-            self._engine.init(graph.edges.edges, graph.vertices.extent)
-            return
-        backend = self._engine.spark_for(start.bytes) if start.vertices else None
-        far = (backend, far_rows(store.place, start)) if backend else None
-        restore(self._engine, loaded.payloads, loaded.edges, loaded.extent, far)
-        self._engine.grow(max(self._engine.vertices, graph.vertices.extent))
-        inserted, deleted = graph.edges.minus(loaded.edges), loaded.edges.minus(graph.edges)
-        if len(inserted) or len(deleted):
-            self._engine.apply(inserted, deleted)
+        closure._door.publish(Version(graph, graph, loaded.commit.version, loaded.counts))
+        return closure
 
     def _follow(self, store: Store, commits: Commits) -> None:
         """Bring graph and engine to the last version; nothing is replaced before the engine has it."""

@@ -67,7 +67,7 @@ class DynamicClosure(Streamed):
     >>> c.reaches("app", "tls")
     False
     >>> c
-    DynamicClosure(4 vertices, 2 edges; engine 'refresh' in process, version 1)
+    DynamicClosure(4 vertices, 2 edges; engine 'lanes' in process, version 1)
     """
 
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:

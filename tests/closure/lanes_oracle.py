@@ -18,6 +18,10 @@ def as_edges(pairs):
     return Edges.of([v for v, _ in sorted(pairs)], [w for _, w in sorted(pairs)])
 
 
+def alike(a, b):
+    return np.array_equal(a.sources, b.sources) and np.array_equal(a.targets, b.targets)
+
+
 def as_pairs(edges):
     return set(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
 

@@ -6,12 +6,12 @@ import igraph
 import numpy as np
 import pytest
 
-from benchmarks.refresh import Packages
+from benchmarks.packages import Packages
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.algebraic import Algebraic
 from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 
 NONE = Edges.of()
 
@@ -38,7 +38,7 @@ def same_columns(engine, twin, sample):
 
 def test_all_pairs_before_and_after_the_real_changes(debian):
     n = debian.vertices
-    engine, twin = Algebraic(seed=1), Refresh()
+    engine, twin = Algebraic(seed=1), Lanes()
     for side in (engine, twin):
         side.init(debian.edges, n)
     same_pairs(engine, twin)
@@ -65,7 +65,7 @@ def test_all_pairs_before_and_after_the_real_changes(debian):
 def test_changes_one_by_one(debian):
     """Insertions and deletions of single edges lead to what one batch leads to."""
     n = debian.vertices
-    engine, twin = Algebraic(seed=1), Refresh()
+    engine, twin = Algebraic(seed=1), Lanes()
     for side in (engine, twin):
         side.init(debian.edges, n)
     twin.apply(debian.inserted, debian.deleted)
@@ -105,7 +105,7 @@ def test_part_of_it_on_spark(debian, spark):
     n = 6_000
     inside = (debian.edges.sources < n) & (debian.edges.targets < n)
     edges = Edges(debian.edges.sources[inside], debian.edges.targets[inside])
-    engine, twin = Algebraic(SparkBackend(spark), seed=1), Refresh()
+    engine, twin = Algebraic(SparkBackend(spark), seed=1), Lanes()
     for side in (engine, twin):
         side.init(edges, n)
     same_pairs(engine, twin)
@@ -121,7 +121,7 @@ def test_part_of_it_on_spark(debian, spark):
 @pytest.mark.slow
 def test_all_of_it_on_spark(debian, spark):
     n = debian.vertices
-    engine, twin = Algebraic(SparkBackend(spark), seed=1), Refresh()
+    engine, twin = Algebraic(SparkBackend(spark), seed=1), Lanes()
     for side in (engine, twin):
         side.init(debian.edges, n)
         side.apply(debian.inserted, debian.deleted)

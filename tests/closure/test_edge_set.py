@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dyntc_spark.closure import edge_set
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
-from tests.closure.refresh_oracle import as_edges
+from tests.closure.lanes_oracle import as_edges
 
 pairs = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 2**31 - 2)), max_size=12) | st.sets(
     st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12

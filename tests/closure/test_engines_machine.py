@@ -1,4 +1,4 @@
-"""A graph that grows and shrinks, against a search from every vertex: engines and backends change on the way."""
+"""A graph that grows and shrinks, against a search from every vertex; the backend changes on the way."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 from tests.closure.lanes_oracle import as_edges, reached
 
 MOST = 24
@@ -24,9 +24,9 @@ class Growing(RuleBasedStateMachine):
 
     backends = (None,)
 
-    @initialize(edges=pairs, kind=st.sampled_from([Refresh, Recompute]))
-    def start(self, edges, kind):
-        self.engine, self.n = kind(), MOST
+    @initialize(edges=pairs, width=st.sampled_from([1, 3, 8, 64]))
+    def start(self, edges, width):
+        self.engine, self.n = Lanes(width=width), MOST
         self.edges = edges
         self.engine.init(as_edges(edges), MOST)
         self.before, self.batched = None, False
@@ -65,13 +65,6 @@ class Growing(RuleBasedStateMachine):
         self.edges, self.n = edges, MOST
         self.engine.init(as_edges(edges), MOST)
         self.batched = False
-
-    @rule(kind=st.sampled_from([Refresh, Recompute]))
-    def change_engine(self, kind):
-        backend = self.backends[-1] if self.engine.backend == "spark" else None
-        other = kind(backend) if backend else kind()
-        assert other.take(self.engine.state)
-        self.engine, self.batched = other, False
 
     @rule(data=st.data())
     def change_backend(self, data):
@@ -123,7 +116,7 @@ def test_growing_on_spark(spark, examples):
 
         @initialize(edges=pairs)
         def start(self, edges):
-            self.engine, self.n, self.edges = Refresh(self.backends[1]), MOST, edges
+            self.engine, self.n, self.edges = Lanes(self.backends[1], width=8), MOST, edges
             self.engine.init(as_edges(edges), MOST)
             self.before, self.batched = None, False
 
@@ -132,7 +125,7 @@ def test_growing_on_spark(spark, examples):
 
 
 def test_an_empty_graph():
-    for engine in (Refresh(), Recompute()):
+    for engine in (Lanes(), Recompute()):
         engine.init(Edges.of(), 0)
         assert len(engine.descendants([])) == len(engine.ancestors([])) == len(engine.query([], [])) == 0
         assert engine.stats()["pairs"] == 0

@@ -153,15 +153,28 @@ def test_a_snapshot_answers_as_of_then():
     assert snapshot.stats()["pairs"] == len(before) - 5
 
 
+def test_a_snapshot_knows_nothing_of_later_batches():
+    engine = Lanes(width=4)
+    engine.init(as_edges({(0, 1), (1, 2), (2, 0), (2, 3)}), 5)
+    snapshot, known = engine.snapshot(), engine.snapshot().stats()
+    engine.grow(6)
+    engine.apply(as_edges({(3, 4)}), as_edges({(1, 2)}))
+    assert snapshot.stats() == known
+    for ask in (lambda: snapshot.edges, snapshot.verify, lambda: snapshot.grow(9)):
+        with pytest.raises(OptionError):
+            ask()
+    assert snapshot.changes() is None
+
+
 def test_a_version_stays_as_it_was():
     engine = Lanes(width=4)
     engine.init(as_edges({(0, 1), (1, 2), (2, 0), (2, 3)}), 5)
     versions = []
     for inserted, deleted in (({(3, 4)}, set()), (set(), {(1, 2)}), ({(4, 0), (0, 2)}, {(2, 3)})):
-        versions.append((engine.version, as_pairs(engine.descendants(np.arange(5)))))
+        versions.append((engine.closure, as_pairs(engine.descendants(np.arange(5)))))
         engine.apply(as_edges(inserted), as_edges(deleted))
-    for version, pairs in versions:
-        engine._state.version = version
+    for closure, pairs in versions:
+        engine._state.closure = closure
         assert as_pairs(engine.descendants(np.arange(5))) == pairs
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
-from dyntc_spark.closure import lanes_state
+from dyntc_spark.closure import lanes
 from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.closure.lanes_place import InProcess
 from dyntc_spark.kernels.compile import compiled
 from tests.closure.lanes_oracle import Watched, as_pairs, powers, reached
 
@@ -166,7 +168,7 @@ def test_long(script, width):
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("rounds", [1, pytest.param(30, marks=pytest.mark.slow)])
 def test_stripes_are_built_where_a_batch_looks_at_many_words(script, rounds, monkeypatch):
-    monkeypatch.setattr(lanes_state, "LEAST_LOOKS", 3)
+    monkeypatch.setattr(lanes, "InProcess", partial(InProcess, least_looks=3))
     for seed in range(rounds):
         assert script(100 + seed, 1 + (7 * seed) % 64, SCRIPTS[script][0]) > 0
 

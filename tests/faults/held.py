@@ -1,7 +1,7 @@
 """A process that changes a closure on Spark many times: ``python -m tests.faults.held KIND WORK COUNT FOLDER``.
 
 KIND is ``classic`` or ``connect``: a JVM of 512 MiB in either case. WORK is ``builds`` (the engine ``recompute`` closes
-a chain again and again) or ``batches`` (``refresh``, with views and questions). It prints lines of JSON: what Spark and
+a chain again and again) or ``batches`` (``lanes``, with views and questions). It prints lines of JSON: what Spark and
 the processes hold after a step.
 """
 
@@ -92,7 +92,7 @@ def builds(spark, watch, count):
 def batches(spark, watch, count):
     """Change a graph with views on it; every fiftieth step tells everything."""
     edges = [(v, v + k) for v in range(300) for k in (1, 7)]
-    closure = DynamicClosure.from_edges(edges, spark=spark, engine="refresh", backend="spark")
+    closure = DynamicClosure.from_edges(edges, spark=spark, engine="lanes", backend="spark")
     closure.create_views("held")
     for step in range(1, count + 1):
         edge = edges[37 * ((step - 1) // 2) % len(edges)]

@@ -106,7 +106,7 @@ def right(c):
 
 def test_lost_blocks_are_built_again(cluster, spark, caplog):
     """All executors go while nothing happens: the next question finds nothing and builds it again."""
-    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     c.create_views("deps")
     cluster.kill(EXECUTORS)
     time.sleep(1)
@@ -120,7 +120,7 @@ def test_lost_blocks_are_built_again(cluster, spark, caplog):
 
 
 def test_pairs_after_executors_are_gone(cluster, spark):
-    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     cluster.kill(EXECUTORS)
     time.sleep(1)
     assert c.pairs().count() == len(recomputed(c))
@@ -129,7 +129,7 @@ def test_pairs_after_executors_are_gone(cluster, spark):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, EXECUTORS])
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "logarithmic"])
+@pytest.mark.parametrize("engine", ["lanes", "recompute", "algebraic", "centres", "logarithmic"])
 def test_an_executor_is_killed_while_it_works(cluster, spark, engine, act, count):
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
     _, during = cluster.struck(lambda: ACTS[act](c), count)

@@ -56,7 +56,7 @@ def test_batches_leave_nothing_behind(tmp_path):
     assert last["disk"] <= 1.5 * first["disk"] + 2**23
 
 
-@pytest.mark.parametrize("engine", ["recompute", "refresh"])
+@pytest.mark.parametrize("engine", ["recompute", "lanes"])
 def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
     """What it reads was released when the state was replaced; Spark builds it again."""
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
@@ -71,7 +71,7 @@ def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
 def test_a_closure_that_is_dropped_leaves_nothing(spark):
     """What its state had in Spark's cache is gone as soon as the closure is."""
     c = DynamicClosure.from_edges(EDGES, spark=spark, backend="spark")
-    frame = c._engine.current.state.stripes.layers[0].kept.frame
+    frame = c._engine.current.closure.place.stored.layers[0].kept.frame
     assert "InMemoryTableScan" in plan(frame)
     del c
     for _ in range(100):

@@ -50,7 +50,7 @@ def check(spark, lose, engine, act):
     return c.stats()["details"]["losses"]
 
 
-@pytest.mark.parametrize(("engine", "act"), [("refresh", "certificate"), ("path_counting", "update")])
+@pytest.mark.parametrize(("engine", "act"), [("lanes", "certificate"), ("path_counting", "update")])
 def test_what_is_lost_is_built_again(spark, lose, caplog, engine, act):
     assert check(spark, lose, engine, act) >= 1
     assert "built again from its edges: a loss of Checkpoint block rdd_" in caplog.text
@@ -58,7 +58,7 @@ def test_what_is_lost_is_built_again(spark, lose, caplog, engine, act):
 
 def test_pairs_after_a_loss(spark, lose):
     """What is handed out after a loss is whole; what was handed out before it is Spark's, which says what is lost."""
-    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     before = c.pairs()
     lose()
     assert c.pairs().count() == len(recomputed(c))
@@ -68,7 +68,7 @@ def test_pairs_after_a_loss(spark, lose):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
+@pytest.mark.parametrize("engine", ["lanes", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
 def test_dataframes_of_every_engine_after_a_loss(spark, lose, engine):
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
     lose()
@@ -81,14 +81,14 @@ def test_dataframes_of_every_engine_after_a_loss(spark, lose, engine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("engine", ["refresh", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
+@pytest.mark.parametrize("engine", ["lanes", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
 def test_every_engine_and_operation(spark, lose, engine, act):
     check(spark, lose, engine, act)
 
 
 @pytest.mark.slow
 def test_views_of_a_state_that_was_lost(spark, lose):
-    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     c.create_views("lost")
     lose()
     c.verify()
@@ -98,7 +98,7 @@ def test_views_of_a_state_that_was_lost(spark, lose):
 
 def test_losses_that_do_not_end(spark, lose, monkeypatch):
     monkeypatch.setattr(surviving, "MOST_LOSSES", 2)
-    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="refresh", backend="spark")
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     real = c._engine.init
 
     def init(*arguments):

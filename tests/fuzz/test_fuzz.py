@@ -68,7 +68,7 @@ OPTIONS = st.fixed_dictionaries({}, optional={"strict": st.booleans() | values.c
 
 def check_changes(data):
     closure = DynamicClosure.from_edges(
-        data.draw(st.sampled_from(STARTS)), engine=data.draw(st.sampled_from(["refresh", "recompute"]))
+        data.draw(st.sampled_from(STARTS)), engine=data.draw(st.sampled_from(["lanes", "recompute"]))
     )
     method = data.draw(st.sampled_from(["insert", "delete", "apply", "reset", "drop", "insert_at"]))
     if method == "apply":

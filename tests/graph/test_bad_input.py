@@ -155,7 +155,7 @@ def test_names_of_views():
 
 
 def test_names_of_engines_and_backends():
-    with pytest.raises(OptionError, match=r"called 'auto', .*'refresh'.*; got 'quick'\. Leave the engine out"):
+    with pytest.raises(OptionError, match=r"called 'auto', .*'lanes'.*; got 'quick'\. Leave the engine out"):
         DynamicClosure.from_edges([(1, 2)], engine="quick")
     with pytest.raises(OptionError, match=r"a backend called 'auto', 'local', 'spark'; got 'gpu'\. Leave it out"):
         DynamicClosure.from_edges([(1, 2)], backend="gpu")

@@ -30,7 +30,7 @@ from dyntc_spark.errors import (
 CHAIN = [("a", "b"), ("b", "c"), ("c", "d")]
 
 
-@pytest.fixture(params=["recompute", "refresh"])
+@pytest.fixture(params=["recompute", "lanes"])
 def closure(request):
     return DynamicClosure.from_edges(CHAIN, engine=request.param)
 
@@ -219,7 +219,7 @@ def test_numbers_of_numpy_are_numbers(vertex):
 
 def test_text_form():
     closure = DynamicClosure.from_edges(CHAIN)
-    assert repr(closure) == "DynamicClosure(4 vertices, 3 edges; engine 'refresh' in process, version 0)"
+    assert repr(closure) == "DynamicClosure(4 vertices, 3 edges; engine 'lanes' in process, version 0)"
 
 
 def test_errors_are_value_errors():

@@ -19,9 +19,7 @@ from dyntc_spark.graph.layout import Condensation, density, layered
 
 #: One engine in every run on Spark, the others where there is time; `lanes` is in this process only.
 ON_SPARK = [
-    pytest.param(name, marks=[] if name == "refresh" else pytest.mark.slow)
-    for name in sorted(ENGINES)
-    if name != "lanes"
+    pytest.param(name, marks=[] if name == "lanes" else pytest.mark.slow) for name in sorted(ENGINES) if name != "lanes"
 ]
 EDGES = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("a", "d")]
 
@@ -72,7 +70,7 @@ def test_layers_and_density():
 def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
     closure = DynamicClosure.from_edges(edges)
     shown = closure._repr_html_()
-    assert f"{len(edges)} edges; engine &#x27;refresh&#x27; in process" in shown
+    assert f"{len(edges)} edges; engine &#x27;lanes&#x27; in process" in shown
     ET.fromstring(re.search(r"<svg.*</svg>", shown)[0])  # noqa: S314  (our own)
     closure.insert([] if edges else [(1, 2)])
     assert ("nothing changed" if edges else "1 inserted") in closure._repr_html_()

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.closure import choose
-from dyntc_spark.closure.refresh import Refresh
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.graph.paths import shortest_path
 from tests.graph.oracle import Plain
 
@@ -99,25 +99,23 @@ class Machine(RuleBasedStateMachine):
                 assert all((names[v], names[w]) in self.plain.edges for v, w in pairwise(path))
 
 
-class RefreshMachine(Machine):
-    engine = "refresh"
+class LanesMachine(Machine):
+    engine = "lanes"
 
 
-class RefreshOnlyMachine(Machine):
-    """Nothing is ever built from scratch."""
+class NarrowMachine(Machine):
+    """Stripes of two lanes, so that there are many."""
 
-    engine = "refresh only"
+    engine = "narrow lanes"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _engine_that_never_rebuilds():
+def _narrow_engine():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(choose.ENGINES, RefreshOnlyMachine.engine, lambda: Refresh(rebuild_share=1))
+        patch.setitem(choose.ENGINES, NarrowMachine.engine, lambda: Lanes(width=2))
         yield
 
 
-TestRecompute, TestRefresh, TestRefreshOnly = (
-    machine.TestCase for machine in (Machine, RefreshMachine, RefreshOnlyMachine)
-)
-for case in (TestRecompute, TestRefresh, TestRefreshOnly):
+TestRecompute, TestLanes, TestNarrow = (machine.TestCase for machine in (Machine, LanesMachine, NarrowMachine))
+for case in (TestRecompute, TestLanes, TestNarrow):
     case.settings = settings(max_examples=40, stateful_step_count=12)

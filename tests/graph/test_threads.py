@@ -10,7 +10,7 @@ from dyntc_spark import DynamicClosure
 from tests.graph.schedule import QUESTIONS, SECONDS, Askers, drawn, edges_of, played, switching_often
 
 EVERYTHING = tuple(QUESTIONS)
-ENGINES = ["auto", "refresh", "recompute", "lanes", "centres", "algebraic"]
+ENGINES = ["auto", "recompute", "lanes", "centres", "algebraic"]
 
 
 @pytest.fixture(autouse=True)

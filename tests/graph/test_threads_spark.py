@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure import refresh
 from tests.graph.schedule import Askers, drawn, edges_of, played
 
 
-def test_answers_while_the_state_moves(spark, monkeypatch):
-    """Small states are copied for long questions, too, so that these run beside batches and moves."""
-    monkeypatch.setattr(refresh, "SMALL", 0)
+def test_answers_while_the_state_moves(spark):
+    """Long questions run beside batches and moves."""
     seed = 11
     start, script, versions = drawn(seed, batches=4)
     c = DynamicClosure.from_edges(start, spark=spark)

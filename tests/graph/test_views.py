@@ -34,7 +34,7 @@ def test_the_five_views(closure, spark):
     assert ask(spark, "SELECT src, dst FROM deps_closure") == [("a", "b"), ("a", "c"), ("b", "c")]
     assert ask(spark, "SELECT * FROM deps_changes") == []
     assert ask(spark, "SELECT version, vertices, edges, pairs, inserted, engine, backend FROM deps_stats") == [
-        (0, 3, 2, 3, 0, "refresh", "local")
+        (0, 3, 2, 3, 0, "lanes", "local")
     ]
     assert ask(spark, "SELECT details['components'] FROM deps_stats") == [("3",)]
     assert closure.version == 0
@@ -121,7 +121,7 @@ def test_what_lies_above_and_what_is_sent_again_are_the_same(spark, monkeypatch,
 
 
 def test_views_of_a_state_on_spark(spark):
-    c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine="refresh", backend="spark")
+    c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine="lanes", backend="spark")
     c.create_views("far")
     c.apply([("insert", "c", "d"), ("delete", "a", "b")])
     assert ask(spark, "SELECT src, dst FROM far_closure") == [("b", "c"), ("b", "d"), ("c", "d")]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from unittest import mock
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,50 +49,39 @@ def test_components_are_mutually_reachable_and_numbered_backwards(graph):
     assert all(component[v] >= component[w] for v, w in edges)
 
 
-#: How rows meet: all as bits, none, or those that turn out to be long.
-WAYS = {"bits": {"FEW": 4096}, "numbers": {"FEW": 0, "MANY": 0}, "numbers, then bits": {"FEW": 0, "LONG": 10**6}}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@given(graph=digraphs())
-def test_rows_columns_searches_and_members(way, graph):
+@given(digraphs())
+def test_members_contracted_and_transposed_edges(graph):
     n, edges = graph
     offsets, targets = adjacency(n, edges)
     component, count = reach.strong_components(offsets, targets)
     member_offsets, members = reach.grouped(component, count)
-    with mock.patch.multiple(reach, **WAYS[way]):
-        rows = reach.closed_rows(offsets, targets, component, member_offsets, members)
-    slow = reached(n, edges)
+    groups = [members[a:b].tolist() for a, b in itertools.pairwise(member_offsets)]
+    assert groups == [[v for v in range(n) if component[v] == c] for c in range(count)]
 
-    ends, far = reach.spread(component, *rows, member_offsets, members)
-    assert [far[a:b].tolist() for a, b in itertools.pairwise(ends)] == [sorted(seen) for seen in slow]
+    after, first = reach.ring(member_offsets, members)
+    for c, group in enumerate(groups):
+        v, seen = first[c], []
+        for _ in group:
+            seen.append(v)
+            v = after[v]
+        assert v == first[c]
+        assert sorted(seen) == group
 
-    columns = reach.transposed(*rows)
-    ends, far = reach.spread(component, *columns, member_offsets, members)
-    ancestors = [[u for u in range(n) if v in slow[u]] for v in range(n)]
-    assert [far[a:b].tolist() for a, b in itertools.pairwise(ends)] == ancestors
+    ends, heads = reach.contracted(offsets, targets, component, member_offsets, members)
+    found = [(c, d) for c, (a, b) in enumerate(itertools.pairwise(ends)) for d in heads[a:b].tolist()]
+    assert len(found) == len(set(found))
+    assert set(found) == {(component[v], component[w]) for v, w in edges if component[v] != component[w]}
 
-    v, w = (ends.reshape(-1) for ends in np.meshgrid(np.arange(n), np.arange(n)))
-    found = reach.holds(*rows, component[v], component[w])
-    assert found.tolist() == [b in slow[a] for a, b in zip(v.tolist(), w.tolist(), strict=True)]
-
-    assert reach.weights(*rows, member_offsets)[component].tolist() == [len(seen) for seen in slow]
+    ends, sources = reach.transposed(offsets, targets)
+    found = [sources[a:b].tolist() for a, b in itertools.pairwise(ends)]
+    assert found == [[v for v, w in edges if w == x] for x in range(n)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_long_path_needs_no_recursion_and_room_to_grow(way):
+def test_a_long_path_needs_no_recursion():
     n = 1200
-    offsets, targets = np.minimum(np.arange(n + 1), n - 1), np.arange(1, n, dtype=np.int32)
-    component, count = reach.strong_components(offsets, targets)
-    graph = offsets, targets, component, *reach.grouped(component, count)
-    with mock.patch.multiple(reach, **WAYS[way]):
-        row_offsets, heads = reach.closed_rows(*graph)
-        assert reach.closed_rows(*graph, 1000) is None
-        assert reach.closed_rows(*graph, n * (n + 1) // 2) is not None
+    component, count = reach.strong_components(np.minimum(np.arange(n + 1), n - 1), np.arange(1, n, dtype=np.int32))
+    assert count == n
     assert np.array_equal(component, np.arange(n)[::-1])
-    assert np.array_equal(np.diff(row_offsets), np.arange(1, n + 1))
-    assert len(heads) == n * (n + 1) // 2
-    assert all(np.array_equal(heads[row_offsets[c] : row_offsets[c + 1]], np.arange(c + 1)) for c in (0, 1, 700, n - 1))
 
 
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))

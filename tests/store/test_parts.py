@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -12,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure import choose, restored, stripe_tasks
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.refresh import Refresh
 from dyntc_spark.errors import DamagedBlockError, SetupError
 from dyntc_spark.graph.arrow import edges_table, vertices_table
 from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.store import stored_edges
 from dyntc_spark.graph.store.commits import SCHEMA, Commit, Commits
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
-from tests.graph.oracle import Plain
+from dyntc_spark.graph.store.stored_edges import edges_in, payloads_of
+from dyntc_spark.kernels.target_lists import TargetLists
 
 SIZE = 13
 VERTEX = st.integers(0, SIZE - 1)
@@ -88,101 +89,35 @@ def test_vertices_of_structs():
         from_storage(stored, pa.string())
 
 
-def engine_of(edges, size=SIZE):
-    engine = choose.create("auto")
-    engine.init(Edges.of(*zip(*edges, strict=True)) if edges else Edges.of(), size)
-    return engine
+def stored(edges, size=SIZE):
+    return list(payloads_of(EdgeSet.of(Edges.of(*zip(*edges, strict=True)) if edges else Edges.of()), size))
 
 
-def payloads_of(engine, size=SIZE):
-    found = {}
-    for name, payload in restored.stored(engine, EdgeSet.of(engine.edges), size):
-        found.setdefault(name, []).append(payload)
-    return found
-
-
-@given(EDGES, EDGES)
-def test_a_closure_comes_back_and_goes_on(edges, more):
-    engine = engine_of(edges)
-    payloads = payloads_of(engine)
-    found = restored.read_edges(payloads, SIZE)
-    other = choose.create("auto")
-    rebuilt = []
-    other.init = lambda *_: rebuilt.append(1)
-    restored.restore(other, payloads, found, SIZE)
-    assert not rebuilt
-    new = EdgeSet.of(Edges.of(*zip(*more, strict=True)) if more else Edges.of())
-    inserted = new.minus(found)
-    other.grow(SIZE + 2)
-    other.apply(inserted, Edges.of())
-    plain = Plain({*edges, *more})
-    pairs = other.descendants(np.arange(SIZE))
-    assert {(v, w) for v, w in zip(*map(np.ndarray.tolist, (pairs.sources, pairs.targets)), strict=True) if v != w} == (
-        plain.pairs()
-    )
-    assert other.verify().holds
-
-
-@pytest.mark.parametrize("backend", ["auto", "local"])
-def test_a_closure_stored_by_another_engine_is_built_from_its_edges(backend):
-    """Version 0.1 stored the edges only while its ``auto`` had chosen an engine without rows."""
-    algebraic = choose.create("algebraic")
-    algebraic.init(Edges.of([0, 1, 2], [1, 2, 0]), SIZE)
-    payloads = payloads_of(algebraic)
-    assert set(payloads) == {"edges"}
-    engine = choose.create("auto", backend)
-    restored.restore(engine, payloads, restored.read_edges(payloads, SIZE), SIZE)
-    assert engine.query([0, 2, 0], [2, 1, 3]).tolist() == [True, True, False]
+@given(EDGES, st.integers(1, 50))
+def test_edges_come_back(edges, targets):
+    with mock.patch.object(stored_edges, "SIZE", targets):
+        payloads = stored(edges)
+    found = edges_in(payloads, SIZE).edges
+    assert list(zip(found.sources.tolist(), found.targets.tolist(), strict=True)) == sorted(set(edges))
 
 
 @given(st.data())
 def test_a_flipped_byte_is_seen(data):
-    payloads = payloads_of(engine_of([(0, 1), (1, 2), (2, 0), (2, 3)]))
-    name = data.draw(st.sampled_from(sorted(payloads)))
-    payload = bytearray(payloads[name][0])
-    payload[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    damaged = {**payloads, name: [bytes(payload)]}
-    with pytest.raises(DamagedBlockError, match=f"in block 0 of '{name}'"):
-        restored.restore(Refresh(), damaged, restored.read_edges(damaged, SIZE), SIZE)
-
-
-def forged(offsets, heads):
-    return [restored.Stripe(0, np.array(offsets), np.array(heads, np.int32)).encode()]
+    (payload,) = stored([(0, 1), (1, 2), (2, 0), (2, 3)])
+    damaged = bytearray(payload)
+    damaged[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(DamagedBlockError, match="in block 0 of 'edges'"):
+        edges_in([bytes(damaged)], SIZE)
 
 
 @pytest.mark.parametrize(
-    ("name", "offsets", "heads"),
-    [
-        ("edges", [0, 1], [3]),
-        ("edges", [0, 1], [-1]),
-        ("edges", [0, 0, 0, 0, 1], [0]),
-        ("members", [0, 1, 2, 3], [0, 1, 1]),
-        ("members", [0, 1, 2, 3], [0, 1, 3]),
-        ("members", [0, 1, 2], [0, 1]),
-        ("rows", [0, 1, 2, 3], [0, 1, 3]),
-        ("rows", [0, 1, 2], [0, 1]),
-        ("rows", [0, 2, 3, 4], [1, 0, 1, 2]),
-        ("rows", [0, 1, 2, 3], [1, 1, 2]),
-    ],
+    ("first", "offsets", "targets"),
+    [(0, [0, 1], [3]), (0, [0, 1], [-1]), (0, [0, 0, 0, 0, 1], [0]), (1, [0, 1], [0])],
 )
-def test_numbers_outside_the_graph_reach_no_kernel(name, offsets, heads):
-    payloads = {**payloads_of(engine_of([(0, 1)], 3), 3), name: forged(offsets, heads)}
-    with pytest.raises(DamagedBlockError, match=f"{name}|rows"):
-        restored.restore(Refresh(), payloads, restored.read_edges(payloads, 3), 3)
-
-
-@given(EDGES)
-def test_a_task_of_spark_takes_the_same_rows(edges):
-    payloads = payloads_of(engine_of(edges))
-    sizes = np.diff(restored._matrix(payloads, "members")[0]).astype(np.int32)
-    batch = pa.RecordBatch.from_pydict({"payload": pa.array(payloads["rows"], pa.binary())})
-    (taken,) = stripe_tasks.admitting(sizes)([batch])
-    assert taken.column("payload").to_pylist() == payloads["rows"]
-    told = {report["operation"]: report for report in taken.column("reports")[0].as_py()}
-    assert told[stripe_tasks.PAIRS]["key"] == len(Plain(edges).pairs()) + SIZE
-    wrong = pa.RecordBatch.from_pydict({"payload": pa.array(forged([0, 1], [SIZE]), pa.binary())})
-    (refused,) = stripe_tasks.admitting(sizes)([wrong])
-    assert b"numbers of the graph" in refused.column("reports")[0].as_py()[0]["payload"]
+def test_numbers_outside_the_graph_reach_no_kernel(first, offsets, targets):
+    forged = TargetLists(first, np.array(offsets), np.array(targets, np.int32)).encode()
+    with pytest.raises(DamagedBlockError, match="in the stored matrix 'edges'"):
+        edges_in([forged], 3)
 
 
 def commit_of(number, batch, table, graph):

@@ -11,7 +11,6 @@ import getpass
 import logging
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +18,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Engine
-from dyntc_spark.closure.restored import Payloads
 from dyntc_spark.errors import DamagedBlockError, DamagedFileError, LocationError, StorageError, VertexTypeError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph, Tally
@@ -50,7 +46,6 @@ class Standing:
 
     version: int
     graph: Graph
-    engine: Engine
     asked: tuple[str, str]  #: the engine and the backend that the user asked for
     counts: Tally  #: of the batch, or for a save of all so far
     started: float  #: by ``time.perf_counter``
@@ -58,15 +53,10 @@ class Standing:
 
 @dataclass
 class Loaded:
-    """A version as it was read: a checkpoint, and the graph that the log has made of it."""
+    """A version as it was read: a checkpoint with the log behind it."""
 
     commit: Commit  #: the last commit up to the version
-    start: Commit  #: the checkpoint
-    edges: EdgeSet  #: at the checkpoint
-    payloads: Payloads
-    extent: int  #: of the vertices at the checkpoint
     graph: Graph
-    anew: bool  #: whether nothing is left of the checkpoint
     counts: Tally
 
 
@@ -147,18 +137,12 @@ class Store:
 
     # --- reading -----------------------------------------------------------------------------
 
-    def load(
-        self, commits: Commits, *, repairing: bool = False, near: Callable[[int], bool] = lambda _size: False
-    ) -> Loaded:
-        """Read the last version among ``commits``.
-
-        When ``repairing``, checkpoints that are damaged are passed over. ``near`` tells whether the rows of the
-        closure are wanted here, when the checkpoint has so many bytes.
-        """
+    def load(self, commits: Commits, *, repairing: bool = False) -> Loaded:
+        """Read the last version among ``commits``; when ``repairing``, checkpoints that are damaged are passed over."""
         starts = commits.checkpoints()
         for start in starts:
             try:
-                return self._load(commits, start, rows=near(start.bytes))
+                return self._load(commits, start)
             except (DamagedBlockError, StorageError) as error:  # noqa: PERF203  (there are few)
                 if not repairing:
                     raise mending.named(self.place, error) from error
@@ -166,13 +150,11 @@ class Store:
                     raise
         raise AssertionError  # there is a checkpoint: the first commit is one
 
-    def _load(self, commits: Commits, start: Commit, *, rows: bool) -> Loaded:
+    def _load(self, commits: Commits, start: Commit) -> Loaded:
         later = commits.after(start.number)
-        tables = self.place.read_all({**checkpoint.wanted(start, rows=rows), **_log_of(later)})
-        graph, payloads = checkpoint.read(start, tables)
-        extent, edges = graph.vertices.extent, graph.edges
-        graph, anew = replayed(graph, later, tables.get("log"))
-        return Loaded(commits.head, start, edges, payloads, extent, graph, anew, commits.counts())
+        tables = self.place.read_all({**checkpoint.wanted(start), **_log_of(later)})
+        graph, _ = replayed(checkpoint.read(start, tables), later, tables.get("log"))
+        return Loaded(commits.head, graph, commits.counts())
 
     def follow(self, graph: Graph, commits: Commits, version: int) -> tuple[Graph, bool]:
         """Bring a graph at a version to the last one; tell whether it was begun anew on the way."""
@@ -206,7 +188,7 @@ class Store:
                     content = frame(self.place.spark, table).coalesce(1)
                     steps.run("log", lambda: self.place.append("log", content))
             elif kind in CHECKPOINTS:
-                size = checkpoint.write(self.place, now.version, token, now.graph, now.engine)
+                size = checkpoint.write(self.place, now.version, token, now.graph)
         commit = Commit(
             number=self.number + 1,
             version=now.version,

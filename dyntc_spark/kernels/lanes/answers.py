@@ -156,25 +156,26 @@ def _lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Of
 
 def pairs(version: Version) -> int:
     """Return how many pairs of different vertices there are of which one reaches the other: a pass over the entries."""
-    return _pairs(version, spread(len(version.members.size)))
+    sizes = version.members.size.astype(np.int64)
+    return int((sizes * (sizes - 1)).sum()) + pairs_between(version.stripes, version.members.size)
+
+
+def pairs_between(stripes: Stripes, sizes: Ids) -> int:
+    """Return how many pairs of vertices of different components the stripes have, where components have ``sizes``."""
+    before = np.zeros(len(sizes) + 1, np.int64)  # members of all smaller numbers
+    np.cumsum(sizes, out=before[1:])
+    return _pairs_between(stripes, sizes, before, spread(len(sizes)))
 
 
 @compiled
-def _pairs(version: Version, scratch: Spread) -> int:
-    members, stripes = version.members, version.stripes
-    width, count = stripes.width, len(members.size)
-    before = np.zeros(count + 1, np.int64)  # members of all smaller numbers
+def _pairs_between(stripes: Stripes, sizes: Ids, before: Offsets, scratch: Spread) -> int:
     total = 0
-    for c in range(count):
-        size = np.int64(members.size[c])
-        before[c + 1] = before[c] + size
-        total += size * (size - 1)
     for s in range(len(stripes.starts)):
         firsts, words = entries(stripes, s, scratch)
         for k in range(len(firsts) - 1):
             word, lanes = words[k], 0
             while word:
-                lanes += members.size[s * width + lowest(word)]
+                lanes += sizes[s * stripes.width + lowest(word)]
                 word &= word - _ONE
             total += lanes * (before[firsts[k + 1]] - before[firsts[k]])
     return total

@@ -67,7 +67,7 @@ class Events(NamedTuple):
     kinds: Marks
 
 
-@inner
+@compiled
 def concerned(graph: Graph, numbers: Ids, width: int, budget: int, flags: Flags) -> bool:
     """Mark in ``flags`` the stripes with a lane that reaches one of ``numbers``: a search backwards on the edges.
 
@@ -101,7 +101,7 @@ def concerned(graph: Graph, numbers: Ids, width: int, budget: int, flags: Flags)
 
 
 @compiled
-def revise(
+def revise(  # noqa: C901, PLR0915  (which stripes, their words, and how they are written)
     graph: Graph,
     stripes: Stripes,
     numbers: Ids,
@@ -133,6 +133,8 @@ def revise(
             left_out |= bit_of(np.int64(ignored[next_ignored]), s * width, width)
             next_ignored += 1
         rewritten = left_out != _ZERO and not shrinking
+        if stripes.lengths[s] < 0:  # it is somewhere else
+            continue
         if not rewritten and ((is_known and not flags[s]) or not _is_concerned(stripes, s, events)):
             continue
         if counts[COST] > budget:

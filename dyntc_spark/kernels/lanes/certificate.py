@@ -26,12 +26,16 @@ def wrong(graph: Graph, version: Version) -> tuple[Offsets, int]:
 
 
 @compiled
-def _wrong(graph: Graph, version: Version, scratch: Spread) -> tuple[Offsets, int]:
+def _wrong(  # noqa: C901  (a stripe, its words, then the edges)
+    graph: Graph, version: Version, scratch: Spread
+) -> tuple[Offsets, int]:
     stripes, members = version.stripes, version.members
     width, size = stripes.width, len(members.size)
     words = np.zeros(size + 1, np.uint64)
     missing, n_missing, extra = np.empty(len(stripes.starts) * width, np.int64), np.int64(0), 0
     for s in range(len(stripes.starts)):
+        if stripes.lengths[s] < 0:  # it is somewhere else
+            continue
         firsts, kept = entries(stripes, s, scratch)
         count = len(firsts)
         for k in range(count - 1):

@@ -26,6 +26,8 @@ LANES = 64
 ENTRY_BYTES, NUMBER_BYTES = 12, 4
 #: ``Stripes.places`` of a stripe that keeps plain numbers.
 PLAIN = -1
+#: ``Stripes.lengths`` of a stripe that is somewhere else; its place is 0. Whoever asks finds it empty.
+ABSENT = -1
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _FEW = 8  # entries that are looked at one by one before a binary search
@@ -35,7 +37,7 @@ class Stripes(NamedTuple):
     """The stripes of one version of a closure; the pools may be shared with other versions."""
 
     starts: Offsets  #: where each stripe begins in ``numbers``
-    lengths: Ids  #: how many numbers it has there
+    lengths: Ids  #: how many numbers it has there, or `ABSENT`
     places: Offsets  #: where its words begin in ``words``; `PLAIN` for a stripe of plain numbers
     numbers: Ids  #: pool: the first number of each entry; of a plain stripe where lists end, and the lists
     words: Words  #: pool: the word of each entry
@@ -114,7 +116,7 @@ def spread(size: int) -> Spread:
 @compiled
 def entries(stripes: Stripes, s: int, scratch: Spread) -> tuple[Ids, Words]:
     """Return the entries of a stripe, whatever its form: as they are kept, or made of plain numbers."""
-    start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+    start, length, place = stripes.starts[s], max(np.int64(stripes.lengths[s]), 0), stripes.places[s]
     if place >= 0 or length == 0:
         return stripes.numbers[start : start + length], stripes.words[place : place + length]
     numbers, firsts, words = np.empty(length, np.int32), np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
@@ -274,7 +276,7 @@ def compacted(stripes: Stripes, numbers: Ids, words: Words) -> Stripes:
     starts, places = np.empty_like(stripes.starts), np.empty_like(stripes.places)
     end = word_end = np.int64(0)
     for s in range(len(starts)):
-        begin, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+        begin, length, place = stripes.starts[s], max(np.int64(stripes.lengths[s]), 0), stripes.places[s]
         starts[s], places[s] = end, place
         copy(stripes.numbers, begin, begin + length, numbers, end)
         end += length
@@ -287,10 +289,11 @@ def compacted(stripes: Stripes, numbers: Ids, words: Words) -> Stripes:
 
 @compiled
 def sizes(stripes: Stripes) -> tuple[int, int]:
-    """Return how many numbers and how many words the stripes have."""
+    """Return how many numbers and how many words the stripes have; those that are absent count nothing."""
     numbers = words = 0
     for s in range(len(stripes.starts)):
-        numbers += stripes.lengths[s]
+        length = max(np.int64(stripes.lengths[s]), 0)
+        numbers += length
         if stripes.places[s] >= 0:
-            words += stripes.lengths[s]
+            words += length
     return numbers, words

@@ -1,4 +1,4 @@
-"""The engine ``refresh`` against ``recompute``, on the dependencies of Debian's packages and their real changes.
+"""The engine ``lanes`` against ``recompute``, on the dependencies of Debian's packages and their real changes.
 
 1. building the closure;
 2. the real batch of 660 changes, and its inverse in turn;
@@ -22,11 +22,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.harness import Line, ratio, report, take_turns
 from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.recompute import Recompute
-from dyntc_spark.closure.refresh import Refresh
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
-SINGLES = 40  # single changes that refresh makes in a turn, while recompute makes one
+SINGLES = 40  # single changes that lanes makes in a turn, while recompute makes one
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Packages:
 
 def contest(graph: Packages, label: str, repeats: int) -> list[Line]:
     """Run all five on a graph."""
-    engines: dict[str, Engine] = {engine.name: engine for engine in (Refresh(), Recompute())}
+    engines: dict[str, Engine] = {engine.name: engine for engine in (Lanes(), Recompute())}
     init = {name: partial(engine.init, graph.edges, graph.vertices) for name, engine in engines.items()}
     lines = [_line(f"1. init, {label}", take_turns(init, repeats), 1.5)]
     batch = {name: _stepping(_batches(engine, graph)) for name, engine in engines.items()}
@@ -72,19 +72,19 @@ def contest(graph: Packages, label: str, repeats: int) -> list[Line]:
     for kind in ("deletion", "insertion"):
         single = {name: _stepping(_singles(engine, graph, kind)) for name, engine in engines.items()}
         times = take_turns(single, repeats, 1)
-        times["refresh"] = [seconds / SINGLES for seconds in times["refresh"]]
+        times["lanes"] = [seconds / SINGLES for seconds in times["lanes"]]
         lines.append(_line(f"3. single {kind}, {label}", times, 1 / 100))
     pairs = np.random.default_rng(1).integers(graph.vertices, size=(2, 100_000))
     queries = {name: partial(engine.query, *pairs) for name, engine in engines.items()}
     lines.append(_line(f"4. 100,000 queries, {label}", take_turns(queries, 9), 2))
-    stats = engines["refresh"].stats()
+    stats = engines["lanes"].stats()
     held = stats["bytes"] / stats["pairs"]
     lines.append(Line(f"5. memory, {label}, {stats['pairs']} pairs", held, "bytes/pair", "<= 6", held <= 6))
     return lines
 
 
 def _line(name: str, times: dict[str, list[float]], at_most: float) -> Line:
-    return ratio(name, times, "refresh", "recompute", round(at_most, 4))
+    return ratio(name, times, "lanes", "recompute", round(at_most, 4))
 
 
 def _stepping(steps: Iterator[None]) -> Callable[[], None]:
@@ -99,7 +99,7 @@ def _batches(engine: Engine, graph: Packages) -> Iterator[None]:
 
 def _singles(engine: Engine, graph: Packages, kind: str) -> Iterator[None]:
     """Delete edges of the graph one at a time, or insert those that were deleted at once in the warm-up turn."""
-    count = SINGLES if engine.name == "refresh" else 1
+    count = SINGLES if engine.name == "lanes" else 1
     chosen = np.random.default_rng(3).permutation(len(graph.edges))[: 50 * count]
     edges = Edges(graph.edges.sources[chosen], graph.edges.targets[chosen])
     if kind == "insertion":
@@ -117,7 +117,7 @@ def run(*, quick: bool = False) -> bool:
     lines = contest(packages, "1 copy", 5 if quick else 15)
     if not quick:
         lines += contest(packages.copies(10), "10 copies", 5)
-    return report("refresh" + ("-quick" if quick else ""), lines)
+    return report("lanes" + ("-quick" if quick else ""), lines)
 
 
 if __name__ == "__main__":

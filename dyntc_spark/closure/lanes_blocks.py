@@ -1,0 +1,229 @@
+"""Stripes on Spark: a DataFrame of blocks.
+
+A block is a range of consecutive stripes (``kernels.lanes.payload``), about a MiB of them. The driver knows where each
+block begins and how many bytes each stripe takes; a block ends where the next one begins, and the last one has all
+further stripes. Blocks are written in layers. A job that changes some of them writes another layer, and leaves
+all others where they are, in older layers; when there are many layers, it writes all of them into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dyntc_spark.blocks.lineage import Kept, looking
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
+from dyntc_spark.closure import lanes_place, lanes_tasks
+from dyntc_spark.closure.lanes_graph import longer
+from dyntc_spark.closure.lanes_tasks import STRIPES, Overlay, Task
+from dyntc_spark.kernels.lanes import build, payload
+from dyntc_spark.kernels.lanes.payload import Block
+from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.kernels.reach import Ids, Offsets
+
+#: Ranges of stripes that tasks build, for each task that runs at a time.
+RANGES = 8
+#: Layers of blocks, above which all are written into one.
+MOST_LAYERS = 6
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Blocks that were written at the same time, and which of them are still in use."""
+
+    kept: Kept
+    firsts: frozenset[int]
+    written: int  #: how many there were
+
+    def frame(self, wanted: frozenset[int]) -> DataFrame | None:
+        """Return those of the blocks that begin at ``wanted``."""
+        some = self.firsts & wanted
+        if not some:
+            return None
+        if len(some) == self.written:
+            return self.kept.frame
+        return self.kept.frame.where(f"first IN ({', '.join(map(str, sorted(some)))})")
+
+
+class Blocks:
+    """Stripes as blocks in layers; a value, of which a job makes another one."""
+
+    def __init__(self, backend: SparkBackend, layers: tuple[Layer, ...], sizes: Offsets) -> None:
+        self.backend = backend
+        self.layers = layers
+        self.sizes = sizes  #: bytes of each stripe
+        self.firsts = np.array(sorted(first for layer in layers for first in layer.firsts), np.int64)
+
+    @classmethod
+    def built(cls, backend: SparkBackend, plan: build.Plan, width: int, count: int) -> tuple[Blocks, int]:
+        """Build the stripes of an acyclic graph: one job; return also how many words were looked at."""
+        total = -(-len(plan.indices) // width)
+        if not total:
+            return cls(backend, (), np.zeros(count, np.int64)), 0
+        task = lanes_tasks.building(plan, width, lanes_place.BLOCK_BYTES)
+        table = _ranges(total, backend.parallelism)
+        kept, told = backend.build("build stripes", table, lambda source: source.mapInArrow(task, STRIPES))
+        layer, sizes, counts = _read(kept, told, np.zeros(count, np.int64))
+        return cls(backend, (layer,), sizes), counts[lanes_tasks.BUILT]
+
+    @classmethod
+    def of_stripes(cls, backend: SparkBackend, stripes: Stripes) -> Blocks:
+        """Take stripes that are in this process: one job."""
+        sizes = payload.byte_sizes(stripes)
+        used = np.flatnonzero(sizes)
+        if not len(used):
+            return cls(backend, (), sizes)
+        every = payload.picked(stripes, np.arange(used[-1] + 1, dtype=np.int32))
+        blocks = list(Block(0, every).cut(lanes_place.BLOCK_BYTES))
+        kept, _ = backend.keep("stripes from this process", backend.spark.createDataFrame(table_of(blocks)), {})
+        return cls(backend, (Layer(kept, frozenset(block.first for block in blocks), len(blocks)),), sizes)
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The stripe after the last of each block, by its first."""
+        return dict(pairwise(np.append(self.firsts, len(self.sizes)).tolist()))
+
+    def padded(self, count: int) -> Blocks:
+        """Return the blocks of more stripes; the new ones are empty."""
+        return Blocks(self.backend, self.layers, longer(self.sizes, count))
+
+    def overlay(self, which: Ids, made: Stripes) -> Overlay:
+        """Return what a task needs to see some stripes as they are here."""
+        return Overlay(which, made, self.ends, len(self.sizes))
+
+    def touched(self, which: Ids) -> Offsets:
+        """Return where the blocks begin that stripes are in."""
+        if not len(self.firsts):
+            return self.firsts
+        places = np.maximum(np.searchsorted(self.firsts, which, "right") - 1, 0)
+        found: Offsets = self.firsts[np.unique(places)]
+        return found
+
+    def read(self, which: Ids) -> Stripes:
+        """Bring stripes here, which ascend: one job that reads the blocks they are in."""
+        found = [Block.decode(each).stripes for _, each in self.ask("read stripes", lanes_tasks.reading(which), which)]
+        return joined(found) if found else payload.picked(payload.absent(1, 1), which[:0])
+
+    def rewritten(self, which: Ids, made: Stripes) -> Blocks:
+        """Write other stripes into the blocks that they are in: one job."""
+        overlay = self.overlay(which, made)
+        if not len(self.firsts):
+            return Blocks.of_stripes(self.backend, payload.overlaid(self._nothing(made.width), which, made))
+        task = lanes_tasks.rewriting(overlay, lanes_place.BLOCK_BYTES)
+        return self.replaced("write stripes", task, self.rewritable(which))[0]
+
+    def rewritable(self, which: Ids) -> Offsets:
+        """Return the blocks that a job writes which changes some stripes: all when there are many layers."""
+        return self.firsts if len(self.layers) >= MOST_LAYERS else self.touched(which)
+
+    def replaced(self, what: str, task: Task, firsts: Offsets) -> tuple[Blocks, dict[int, int]]:
+        """Let a task make other blocks of those that begin at ``firsts``: one job; return also what it counted."""
+        made = self.frame(firsts).mapInArrow(task, STRIPES)
+        sizes, ends = self.sizes.copy(), self.ends
+        for first in firsts.tolist():
+            sizes[first : ends[first]] = 0
+        layer, sizes, counts = _read(*self.backend.keep(what, made, {}), sizes)
+        gone = frozenset(firsts.tolist())
+        left = (Layer(older.kept, older.firsts - gone, older.written) for older in self.layers)
+        layers = (*(older for older in left if older.firsts), layer)
+        return Blocks(self.backend, layers, sizes), counts
+
+    def look(self) -> None:
+        """Raise ``LostBlocksError`` where Spark has lost blocks: one job that moves nothing."""
+        if self.layers:
+            self.backend.collect("look for stripes", looking(layer.kept for layer in self.layers))
+
+    def frame(self, firsts: Offsets) -> DataFrame:
+        """Return the blocks that begin at ``firsts``, some of all: ``first``, ``origin``, ``payload``."""
+        wanted = frozenset(firsts.tolist())
+        frames = [frame for layer in self.layers if (frame := layer.frame(wanted)) is not None]
+        if len(frames) == 1:
+            return frames[0]
+        return reduce(DataFrame.unionAll, frames).coalesce(self.backend.parallelism)
+
+    def ask(self, what: str, task: Task, which: Ids | None = None) -> list[tuple[int, pa.Buffer]]:
+        """Run a task on the blocks that stripes are in, or on all; return the answers by their keys."""
+        firsts = self.firsts if which is None else self.touched(which)
+        if not len(firsts):
+            return []
+        return self.answers(self.backend.collect(what, self.frame(firsts).mapInArrow(task, STRIPES)))
+
+    @staticmethod
+    def answers(table: pa.Table) -> list[tuple[int, pa.Buffer]]:
+        """Return what tasks answered, by keys, or raise the error that one of them reported."""
+        if table.column("first").null_count:
+            read_reports(table.filter(table.column("first").is_null()), ())
+        found = (each.as_buffer() for each in table.column("payload"))
+        return sorted(zip(table.column("first").to_pylist(), found, strict=True), key=lambda pair: pair[0])
+
+    def _nothing(self, width: int) -> Stripes:
+        return payload.absent(len(self.sizes), width)
+
+
+def joined(parts: Iterable[Stripes]) -> Stripes:
+    """Return stripes one behind the other."""
+    found = list(parts)
+    numbers, words = (
+        np.cumsum([0, *(len(part.numbers) for part in found)]),
+        np.cumsum([0, *(len(part.words) for part in found)]),
+    )
+    return Stripes(
+        np.concatenate([part.starts + at for part, at in zip(found, numbers[:-1], strict=True)]),
+        np.concatenate([part.lengths for part in found]),
+        np.concatenate(
+            [
+                np.where(part.places < 0, part.places, part.places + at)
+                for part, at in zip(found, words[:-1], strict=True)
+            ]
+        ),
+        np.concatenate([part.numbers for part in found]),
+        np.concatenate([part.words for part in found]),
+        found[0].width,
+    )
+
+
+def _ranges(total: int, tasks: int) -> pa.Table:
+    """Cut stripes into ranges; those that lie side by side are far from each other in the table.
+
+    A task takes rows that follow each other, and ranges that follow each other take about the same time.
+    """
+    step = -(-total // (RANGES * tasks * build.TOGETHER)) * build.TOGETHER
+    begins = np.arange(0, total, step)
+    order = np.concatenate([np.arange(k, len(begins), tasks) for k in range(tasks)])
+    ends = np.minimum(begins + step, total)
+    return pa.table({"begin": pa.array(begins[order], pa.int32()), "end": pa.array(ends[order], pa.int32())})
+
+
+def _read(kept: Kept, told: pa.Table, sizes: Offsets) -> tuple[Layer, Offsets, dict[int, int]]:
+    """Return blocks that were materialised, the bytes of all stripes with theirs, and what was counted."""
+    firsts = []
+    counts = dict.fromkeys(range(lanes_tasks.CHANGED + 1), 0)
+    for reports in told.column("reports").to_pylist():
+        for report in reports:
+            if report["operation"] == lanes_tasks.SIZES:
+                found = np.frombuffer(report["payload"], np.int64)
+                sizes[report["key"] : report["key"] + len(found)] = found
+                firsts.append(report["key"])
+            else:
+                counts[report["operation"]] += report["key"]
+    return Layer(kept, frozenset(firsts), len(firsts)), sizes, counts
+
+
+def table_of(blocks: list[Block]) -> pa.Table:
+    """Return blocks that are in this process as a table with the columns `STRIPES`."""
+    firsts = pa.array([block.first for block in blocks], pa.int32())
+    return pa.table(
+        {
+            "first": firsts,
+            "origin": firsts,
+            "payload": pa.array([block.encode() for block in blocks], pa.binary()),
+            "reports": pa.nulls(len(blocks), REPORT_TYPE),
+        }
+    )

@@ -1,0 +1,270 @@
+"""Where the stripes of a closure are: what `State` and the questions need of a place, and the place in this process.
+
+A *closure* is a `Version` and a place. Both are values. The version has the stripes that are at hand in this process,
+and the place knows where all others are. In this process all of them are at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from dyntc_spark.blocks.exhibit import BLOCKS, BLOCKS_TYPE
+from dyntc_spark.closure.edge_set import answered
+from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.lanes_build import UNBOUNDED, built
+from dyntc_spark.kernels.lanes import answers, build, certificate
+from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges
+from dyntc_spark.kernels.lanes.payload import Block, byte_sizes, held_pairs, of_lists
+from dyntc_spark.kernels.lanes.steps import Lost, Revised
+from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
+
+#: Bytes of a block, about.
+BLOCK_BYTES = 2**20
+CODEC = "lanes"
+#: How a batch made stripes: in this process, where they are, or by a build of all.
+HERE, APART, BUILT = "here", "apart", "built"
+NONE = np.zeros(0, np.int32)
+
+
+class Batch(NamedTuple):
+    """A batch halfway: edges are deleted, components have fallen apart, and nothing is inserted yet."""
+
+    graph: Graph  #: M, the working graph without the deleted edges
+    lost: Lost
+    parts: Merges
+    inserted: Offsets
+    most_looks: int  #: words that may be looked at, in all stripes, before a build is cheaper
+
+
+class Built(NamedTuple):
+    """A closure that was built: the stripes that are at hand, the place of the others, and words looked at."""
+
+    stripes: Stripes
+    place: Place
+    looks: int
+
+
+class Near(NamedTuple):
+    """Stripes at hand, further ones that are to be put there, and the place of the others."""
+
+    stripes: Stripes
+    more: Revised | None
+    place: Place
+
+
+class Apart(NamedTuple):
+    """A batch that was worked on where the stripes are."""
+
+    stripes: Stripes
+    place: Place
+    altered: Ids  #: stripes that may have changed
+    words: int  #: words that changed
+    looked: int  #: words that were looked at
+
+
+class Closure(NamedTuple):
+    """A version of a closure, and where its stripes are."""
+
+    version: Version
+    place: Place
+
+
+class Change(NamedTuple):
+    """What a batch changed: the closure before and after, stripes that changed, components with other members."""
+
+    before: Closure
+    after: Closure
+    altered: Ids
+    changed: Ids
+    words: int  #: words that changed
+    looked: int  #: words that were looked at
+    made: str  #: how the stripes after it were made: `HERE`, `APART` or `BUILT`
+
+
+class Place(Protocol):
+    """Where the stripes of a closure are. A value: whatever changes makes another one."""
+
+    @property
+    def backend(self) -> str:
+        """Return the name of the backend."""
+
+    @property
+    def least_looks(self) -> int:
+        """Return how many looks at words take as long as it takes to begin a build."""
+
+    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
+        """Build all stripes of an acyclic graph; there are ``count``, empty ones at the end included."""
+
+    def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | None:
+        """Have the wanted stripes at hand; None when they are too many, and the work is better done `apart`."""
+
+    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
+        """Work on stripes where they are."""
+
+    def noted(self, altered: Ids) -> Place:
+        """Take note that stripes at hand are newer than elsewhere."""
+
+    def padded(self, count: int) -> Place:
+        """Take note that there are so many stripes; the new ones are empty."""
+
+    def byte_sizes(self, stripes: Stripes) -> Offsets:
+        """Return how many bytes each stripe takes."""
+
+    def bytes_elsewhere(self, stripes: Stripes) -> int:
+        """Return how many bytes the stripes take that are not at hand."""
+
+    def whole(self, stripes: Stripes) -> Stripes:
+        """Return the stripes with all of them at hand."""
+
+    def taken(self, stripes: Stripes) -> tuple[Stripes, Place]:
+        """Take stripes that are all at hand; return those that still are, and the place of the others."""
+
+    def joined(self, version: Version, pairs: Edges) -> Flags:
+        """Return for each pair of vertices whether the first reaches the second."""
+
+    def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
+        """Return for each of ``vertices`` what it reaches, or what reaches it, ascending."""
+
+    def pairs(self, version: Version) -> int:
+        """Return how many pairs of different vertices there are of which one reaches the other."""
+
+    def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
+        """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
+
+    def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
+        """Return the keys of the pairs that a batch made reachable, and of those that it made unreachable."""
+
+    def rows(self, version: Version, *, look: bool) -> DataFrame | None:
+        """Return ``number`` and ``reached`` for each vertex; None when the stripes are in this process."""
+
+    def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
+        """Return the stripes and the members of components as they are stored: the columns `BLOCKS`."""
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """All stripes are at hand."""
+
+    backend: str = "local"
+    least_looks: int = 4096
+
+    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
+        """Build the stripes, by several threads where they are many."""
+        del count
+        stripes, looks = built(plan, width, UNBOUNDED if budget is None else budget)
+        return Built(stripes, self, looks)
+
+    def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near:
+        """Do nothing: they are at hand."""
+        del wanted
+        return Near(stripes, None, self)
+
+    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
+        """Stripes at hand are never worked on elsewhere."""
+        raise NotImplementedError
+
+    def noted(self, altered: Ids) -> InProcess:
+        """Do nothing: there is no other copy."""
+        del altered
+        return self
+
+    def padded(self, count: int) -> InProcess:
+        """Do nothing."""
+        del count
+        return self
+
+    def byte_sizes(self, stripes: Stripes) -> Offsets:
+        """Return how many bytes each stripe takes."""
+        return byte_sizes(stripes)
+
+    def bytes_elsewhere(self, stripes: Stripes) -> int:
+        """Return 0."""
+        del stripes
+        return 0
+
+    def whole(self, stripes: Stripes) -> Stripes:
+        """Return the stripes."""
+        return stripes
+
+    def taken(self, stripes: Stripes) -> tuple[Stripes, InProcess]:
+        """Return the stripes."""
+        return stripes, self
+
+    def joined(self, version: Version, pairs: Edges) -> Flags:
+        """Return for each pair of vertices whether the first reaches the second: a binary search each."""
+        found = answers.joined(
+            version.members.component, *version.stripes, version.vertices, pairs.sources, pairs.targets
+        )
+        return answered(found, pairs, version.vertices)
+
+    def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
+        """Return for each of ``vertices`` what it reaches, or what reaches it, ascending."""
+        return answers.lists(version, vertices, forwards)
+
+    def pairs(self, version: Version) -> int:
+        """Return how many pairs there are: a pass over the entries."""
+        return answers.pairs(version)
+
+    def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
+        """Look whether every word is what its predecessors ask for."""
+        return certificate.wrong(graph, version)
+
+    def differences(self, change: Change) -> tuple[Offsets, Offsets]:
+        """Compare the stripes before and after."""
+        return differences(change)
+
+    def rows(self, version: Version, *, look: bool) -> None:
+        """Return None: whoever asks is in the same process."""
+        del version, look
+
+    def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
+        """Return the stripes and the members, cut into blocks."""
+        return exhibited([*shown("members", members_of(version)), *shown("stripes", version.stripes)], spark)
+
+
+def differences(change: Change) -> tuple[Offsets, Offsets]:
+    """Compare the stripes before and after, all of which are at hand: words, or rows where members are others."""
+    before, after = change.before.version, change.after.version
+    if len(change.changed):
+        return answers.compared(before, after, answers.sources(before, after, change.altered, change.changed))
+    return answers.xor(before, after, change.altered)
+
+
+def members_of(version: Version) -> Stripes:
+    """Return the members of each component as plain stripes: a list of vertices for each number."""
+    before, vertices = by_number(version.members, version.vertices)
+    return of_lists(before[: version.vertices + 1], vertices, version.stripes.width)
+
+
+def by_number(members: Members, vertices: int) -> tuple[Offsets, Ids]:
+    """Return the vertices of each component, ascending, by its number: how many are before these, and all of them."""
+    before = np.zeros(len(members.size) + 1, np.int64)
+    np.cumsum(members.size, out=before[1:])
+    return before, np.argsort(members.component[:vertices], kind="stable").astype(np.int32)
+
+
+def shown(matrix: str, stripes: Stripes) -> list[dict[str, object]]:
+    """Return stripes as rows of `BLOCKS`."""
+    return [showing(matrix, place, block) for place, block in enumerate(Block(0, stripes).cut(BLOCK_BYTES))]
+
+
+def showing(matrix: str, place: int, block: Block) -> dict[str, object]:
+    """Return a block as a row of `BLOCKS`."""
+    payload = block.encode()
+    counts = {"nnz": held_pairs(block.stripes), "bytes": len(payload)}
+    return {"matrix": matrix, "bi": place, "bj": 0, "codec": CODEC, **counts, "payload": payload}
+
+
+def exhibited(rows: list[dict[str, object]], spark: SparkSession) -> DataFrame:
+    """Return rows of `BLOCKS` as a DataFrame."""
+    if not rows:  # Spark Connect refuses a table without rows
+        return spark.createDataFrame([], BLOCKS)
+    return spark.createDataFrame(pa.Table.from_pylist(rows, BLOCKS_TYPE))

@@ -1,0 +1,316 @@
+"""Stripes on Spark: which of them are at hand in this process, and where a batch or a question works on the others.
+
+The graph is in this process: vertices and edges, never anything of the size of the closure. The stripes are blocks on
+Spark (``lanes_blocks``). Some of them are at hand as well:
+
+- *clean* ones, which a batch has read. They are dropped when there is more than `HAND_BYTES` at hand;
+- *dirty* ones, which a batch has changed. They are newer than their blocks, and are written into these when they
+  take more than `DIRTY_BYTES`. Until then every task that reads their blocks is given them.
+
+A batch first looks which stripes it concerns, by a search on the edges. If they are few it reads those that are not at
+hand, by one job at most, and does the work here. If they are more than `HAND_BYTES`, one job does the work where
+they are (``lanes_revise``). An answer that a user asked for by name is collected here: pairs of a question, rows of
+vertices, changes of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from dyntc_spark.blocks.exhibit import BLOCKS
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.closure import lanes_place, lanes_tasks
+from dyntc_spark.closure.edge_set import checked
+from dyntc_spark.closure.engine import Edges
+from dyntc_spark.closure.lanes_blocks import Blocks, table_of
+from dyntc_spark.closure.lanes_build import pools
+from dyntc_spark.closure.lanes_changes import Comparison, compared
+from dyntc_spark.closure.lanes_graph import longer, shipped
+from dyntc_spark.closure.lanes_place import (
+    APART,
+    HERE,
+    Apart,
+    Batch,
+    Built,
+    Change,
+    InProcess,
+    Near,
+    differences,
+    exhibited,
+    members_of,
+    shown,
+)
+from dyntc_spark.closure.lanes_revise import Work, revising
+from dyntc_spark.closure.lanes_tasks import ROWS, Overlay
+from dyntc_spark.kernels.lanes import answers, build, payload, stripes
+from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.graph import Graph
+from dyntc_spark.kernels.lanes.payload import Block
+from dyntc_spark.kernels.lanes.steps import Revised
+from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
+
+#: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
+HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
+#: Bytes of stripes that may be read, before and after, to tell what a batch changed.
+COMPARED_BYTES = 2**26
+_HERE = InProcess()
+
+
+@dataclass(frozen=True)
+class OnSpark:
+    """Stripes in blocks on Spark, some of them at hand."""
+
+    stored: Blocks
+    dirty: Flags  #: which stripes at hand are newer than those in blocks
+    backend: str = "spark"
+    least_looks: int = 2**24  # a job costs about as much
+
+    @classmethod
+    def nothing(cls, backend: SparkBackend) -> OnSpark:
+        """Return a place without stripes."""
+        return cls(Blocks(backend, (), np.zeros(0, np.int64)), np.zeros(0, np.bool_))
+
+    # --- batches -----------------------------------------------------------------------------
+
+    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
+        """Build the stripes: one job; none of them is at hand then."""
+        del budget
+        stored, looks = Blocks.built(self.stored.backend, plan, width, count)
+        place = OnSpark(stored, np.zeros(count, np.bool_))
+        return Built(place._nowhere(width), place, looks)
+
+    def taken(self, held: Stripes) -> tuple[Stripes, OnSpark]:
+        """Take stripes that are all at hand to Spark: one job."""
+        place = OnSpark(Blocks.of_stripes(self.stored.backend, held), np.zeros(len(held.starts), np.bool_))
+        return place._nowhere(held.width), place
+
+    def near(self, held: Stripes, wanted: Callable[[], Ids]) -> Near | None:
+        """Have stripes at hand: one job that reads those that are not, one that writes others if they are many."""
+        sizes, here = self.byte_sizes(held), held.lengths >= 0
+        full = int(sizes[here].sum()) > HAND_BYTES
+        which = wanted() if full or not here.all() else lanes_place.NONE
+        absent: Ids = which[~here[which]]
+        if len(absent) and sizes[which].sum() > HAND_BYTES:
+            return None
+        place = self.written(held) if sizes[self.dirty].sum() > DIRTY_BYTES else self
+        if sizes[here].sum() + sizes[absent].sum() > HAND_BYTES:
+            clean = here & ~place.dirty & (sizes > 0)
+            clean[which] = False
+            held = payload.without(held, clean)
+            held = stripes.compacted(held, *pools(*stripes.sizes(held)))
+        more = Revised(absent, place.stored.read(absent), True) if len(absent) else None
+        return Near(held, more, place)
+
+    def apart(self, batch: Batch, held: Stripes, which: Ids) -> Apart:
+        """Work on stripes where they are: one job over the blocks they are in."""
+        stored = self.stored
+        firsts, ends = stored.rewritable(which), stored.ends
+        inside = np.zeros(len(self.dirty), np.bool_)
+        for first in firsts.tolist():
+            inside[first : ends[first]] = True
+        overlay = self._overlay(held, self.dirty & inside)
+        work = Work(shipped(batch.graph), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
+        after, counts = stored.replaced("revise stripes", revising(work), firsts)
+        place = OnSpark(after, self.dirty & ~inside)
+        left = payload.without(held, inside & (after.sizes > 0))
+        left.lengths[inside & (after.sizes == 0)] = 0
+        return Apart(left, place, which, counts[lanes_tasks.CHANGED], counts[lanes_tasks.LOOKED])
+
+    def noted(self, altered: Ids) -> OnSpark:
+        """Take note that stripes at hand have changed."""
+        if not len(altered):
+            return self
+        dirty = self.dirty.copy()
+        dirty[altered] = True
+        return replace(self, dirty=dirty)
+
+    def written(self, held: Stripes) -> OnSpark:
+        """Write the stripes that are newer than their blocks into these: one job."""
+        which = np.flatnonzero(self.dirty).astype(np.int32)
+        stored = self.stored.rewritten(which, payload.picked(held, which))
+        return OnSpark(stored, np.zeros(len(self.dirty), np.bool_))
+
+    def padded(self, count: int) -> OnSpark:
+        """Take note that there are more stripes."""
+        return OnSpark(self.stored.padded(count), longer(self.dirty, count))
+
+    def byte_sizes(self, held: Stripes) -> Offsets:
+        """Return how many bytes each stripe takes, here or in its block."""
+        return np.where(held.lengths >= 0, payload.byte_sizes(held), self.stored.sizes)
+
+    def bytes_elsewhere(self, held: Stripes) -> int:
+        """Return how many bytes the stripes in blocks take that are not at hand."""
+        return int(self.stored.sizes[held.lengths < 0].sum())
+
+    def whole(self, held: Stripes) -> Stripes:
+        """Bring all stripes here: one job. For a closure that moves into this process."""
+        absent = np.flatnonzero(held.lengths < 0).astype(np.int32)
+        return payload.overlaid(held, absent, self.stored.read(absent)) if len(absent) else held
+
+    def _nowhere(self, width: int) -> Stripes:
+        """Return stripes of which none is at hand but the empty ones."""
+        held = payload.absent(len(self.stored.sizes), width)
+        held.lengths[self.stored.sizes == 0] = 0
+        return held
+
+    def _overlay(self, held: Stripes, which: Flags) -> Overlay:
+        numbers = np.flatnonzero(which).astype(np.int32)
+        return self.stored.overlay(numbers, payload.picked(held, numbers))
+
+    # --- questions ---------------------------------------------------------------------------
+
+    def joined(self, version: Version, pairs: Edges) -> Flags:
+        """Return for each pair whether it is joined: one job for those whose stripes are not at hand."""
+        known = checked(pairs, version.vertices)
+        found = _HERE.joined(version, pairs)
+        component, held = version.members.component, version.stripes
+        rows, columns = component[known.sources], component[known.targets]
+        there = np.flatnonzero((held.lengths[rows // held.width] < 0) & (rows != columns))
+        if len(there):
+            order = there[np.argsort(rows[there], kind="stable")]
+            task = lanes_tasks.asking(rows[order], columns[order], len(held.starts))
+            told = self.stored.ask("query pairs", task, np.unique(rows[order] // held.width))
+            found[order] = np.frombuffer(b"".join(bytes(each) for _, each in told), np.bool_)
+        return found
+
+    def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
+        """Return what vertices reach, or what reaches them: one job at most, which tells only that."""
+        if not (version.stripes.lengths < 0).any():
+            return _HERE.lists(version, vertices, forwards)
+        return answers.lists(self._listed(version, vertices, forwards), vertices, True)
+
+    def _listed(self, version: Version, vertices: Ids, forwards: bool) -> Version:
+        """Return a version that has only the rows of some vertices; or their columns, as rows."""
+        held = version.stripes
+        numbers = np.unique(version.members.component[vertices])
+        offsets, found = self._rows(version, numbers) if forwards else self._columns(version, numbers)
+        lanes = np.unique(numbers // held.width)
+        counts = np.zeros(len(lanes) * held.width, np.int64)
+        counts[np.searchsorted(lanes, numbers // held.width) * held.width + numbers % held.width] = np.diff(offsets)
+        listed = payload.of_lists(np.append(0, np.cumsum(counts)), found, held.width)
+        told = payload.overlaid(payload.absent(len(held.starts), held.width), lanes, listed)
+        return version._replace(stripes=told)
+
+    def _rows(self, version: Version, numbers: Ids) -> tuple[Offsets, Ids]:
+        """Return what components reach: one job for those whose stripes are not at hand."""
+        held = version.stripes
+        there = held.lengths[numbers // held.width] < 0
+        offsets, found = payload.rows_of(held, numbers, len(held.starts) * held.width)  # absent ones are empty
+        if not there.any():
+            return offsets, found
+        asked: Ids = numbers[there]
+        task = lanes_tasks.listing(asked, len(held.starts))
+        told = self.stored.ask("list rows", task, np.unique(asked // held.width))
+        lengths, parts = np.diff(offsets), np.split(found, offsets[1:-1])
+        places = np.flatnonzero(there)
+        for at, each in told:
+            rows = np.frombuffer(each, np.int32)
+            count = int(rows[0])
+            mine, sizes = places[at : at + count], rows[1 : 1 + count]
+            lengths[mine] = sizes
+            for place, part in zip(mine, np.split(rows[1 + count :], np.cumsum(sizes)[:-1]), strict=True):
+                parts[place] = part
+        return np.append(0, np.cumsum(lengths)), np.concatenate([lanes_place.NONE, *parts])
+
+    def _with_rows(self, version: Version, vertices: Ids) -> Version | None:
+        """Return the version with the stripes of some vertices at hand: one job at most; None if they are too large."""
+        held = version.stripes
+        which = np.unique(version.members.component[vertices] // held.width)
+        absent: Ids = which[held.lengths[which] < 0]
+        if not len(absent):
+            return version
+        if self.stored.sizes[absent].sum() > COMPARED_BYTES:
+            return None
+        return version._replace(stripes=payload.overlaid(held, absent, self.stored.read(absent)))
+
+    def _columns(self, version: Version, numbers: Ids) -> tuple[Offsets, Ids]:
+        """Return what reaches components: one job over all blocks."""
+        told = self.stored.ask("find ancestors", lanes_tasks.holding(numbers, self._now(version)))
+        found = [np.frombuffer(each, np.int32).reshape(2, -1) for _, each in told]
+        which, lanes = np.concatenate([np.zeros((2, 0), np.int32), *found], axis=1)
+        counts = np.bincount(which, minlength=len(numbers))
+        return np.append(0, np.cumsum(counts)), lanes[np.argsort(which, kind="stable")]
+
+    def _now(self, version: Version) -> Overlay:
+        return self._overlay(version.stripes, self.dirty)
+
+    def pairs(self, version: Version) -> int:
+        """Return how many pairs there are: one job that counts, unless all stripes are at hand."""
+        if not (version.stripes.lengths < 0).any():
+            return _HERE.pairs(version)
+        sizes = version.members.size
+        told = self.stored.ask("count pairs", lanes_tasks.counting(sizes, self._now(version)))
+        inner = int((sizes.astype(np.int64) * (sizes - 1)).sum())
+        return inner + sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
+
+    def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
+        """Look whether every word is what its predecessors ask for: one job."""
+        if not len(self.stored.firsts):
+            return _HERE.wrong(graph, version)
+        told = self.stored.ask("certify", lanes_tasks.certifying(shipped(graph), version.members, self._now(version)))
+        found = [np.frombuffer(each, np.int64) for _, each in told]
+        missing = np.concatenate([np.zeros(0, np.int64), *(each[1:] for each in found)])
+        return missing, sum(int(each[0]) for each in found)
+
+    def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
+        """Compare the stripes before and after; on Spark one job, and two more where vertices have other numbers.
+
+        None after a build: then blocks before and after do not lie side by side. None also where too much would
+        have to be read here, because the components of very many vertices have other numbers than before.
+        """
+        if change.made != APART:
+            return differences(change) if change.made == HERE else None
+        (old, place), new = change.before, change.after.version
+        before = cast("OnSpark", place)  # a batch does not move the stripes
+        members, vertices = (old.members, new.members), new.vertices
+        work = Comparison(change.altered, change.changed, *members, vertices, before._now(old))  # noqa: SLF001
+        numbers = [each.component[:vertices] for each in members]
+        moved = np.flatnonzero(numbers[0] != numbers[1]).astype(np.int32)
+        whole = before._with_rows(old, moved), self._with_rows(new, moved)  # noqa: SLF001
+        if whole[0] is None or whole[1] is None:
+            return None
+        found = compared(before.stored, self.stored, work)
+        more = answers.compared(whole[0], whole[1], moved)
+        return np.sort(np.append(found[0], more[0])), np.sort(np.append(found[1], more[1]))
+
+    # --- frames ------------------------------------------------------------------------------
+
+    def rows(self, version: Version, *, look: bool) -> DataFrame:
+        """Return the closure as ``number`` and ``reached``: each task unfolds its stripes.
+
+        With ``look`` one job looks first whether Spark has the blocks.
+        """
+        if look:
+            self.stored.look()
+        frame, overlay = self._frame(version)
+        if frame is None:
+            return self.stored.backend.spark.createDataFrame([], ROWS)
+        return frame.mapInArrow(lanes_tasks.unfolding(version.members, overlay, version.vertices), ROWS)
+
+    def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
+        """Return the blocks as they would be written now, and the members of components."""
+        members = exhibited(shown("members", members_of(version)), spark)
+        frame, overlay = self._frame(version)
+        if frame is None:
+            return members
+        firsts = np.array(sorted(overlay.ends))
+        return frame.mapInArrow(lanes_tasks.exhibiting(firsts, overlay), BLOCKS).unionAll(members)
+
+    def _frame(self, version: Version) -> tuple[DataFrame | None, Overlay]:
+        """Return all blocks, and what is newer than these; None where there are no stripes."""
+        stored, held = self.stored, version.stripes
+        if len(stored.firsts):
+            return stored.frame(stored.firsts), self._now(version)
+        every = np.arange(len(held.starts), dtype=np.int32)
+        overlay = Overlay(every[:0], payload.picked(held, every[:0]), {0: len(every)}, len(every))
+        if not version.vertices:
+            return None, overlay
+        table: pa.Table = table_of([Block(0, payload.picked(held, every))])
+        return stored.backend.spark.createDataFrame(table), overlay

@@ -1,0 +1,109 @@
+"""Lists of targets, one for each of some consecutive vertices, and their stored form.
+
+A graph is stored as a few of these. All little endian:
+
+======  =====  ==============================================
+offset  bytes  field
+======  =====  ==============================================
+0       4      magic, ``DTCS``
+4       4      format version, 1
+8       4      first vertex
+12      4      number of lists
+16      8      number of targets in all lists
+24      4      0
+28      4      CRC-32 of the 28 bytes before it and the body
+======  =====  ==============================================
+
+The body is the length of each list, then the lists one behind the other, 4 bytes a number.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dyntc_spark.errors import DamagedBlockError
+from dyntc_spark.kernels.reach import Ids, Offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+MAGIC, VERSION = b"DTCS", 1
+_FIELDS = struct.Struct("<4sIIIQI")
+_CHECKSUM = struct.Struct("<I")
+HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
+_REMEDY = "Read it from another copy."
+
+
+class TargetLists(NamedTuple):
+    """The targets of vertex ``first + k`` are ``targets[offsets[k] : offsets[k + 1]]``."""
+
+    first: int
+    offsets: Offsets
+    targets: Ids
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, first: int, lengths: Ids, targets: Ids) -> TargetLists:
+        """Return lists by their lengths."""
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return cls(first, offsets, targets)
+
+    def encode(self) -> bytes:
+        """Return the stored form.
+
+        >>> TargetLists.decode(TargetLists(7, np.array([0, 2, 3]), np.array([1, 7, 8], np.int32)).encode()).targets
+        array([1, 7, 8], dtype=int32)
+        """
+        fields = _FIELDS.pack(MAGIC, VERSION, self.first, len(self), len(self.targets), 0)
+        body = [np.ascontiguousarray(part, "<i4").view(np.uint8).data for part in (np.diff(self.offsets), self.targets)]
+        return b"".join([fields, _CHECKSUM.pack(_checksum(fields, *body)), *body])
+
+    @classmethod
+    def decode(cls, payload: Buffer) -> TargetLists:
+        """Return what was encoded, as read-only views, or refuse what is damaged."""
+        view = memoryview(payload).toreadonly().cast("B")
+        _require(view.nbytes >= HEADER_SIZE, f"a header of {HEADER_SIZE} bytes", f"{view.nbytes} bytes")
+        magic, version, first, count, total, _ = _FIELDS.unpack_from(view)
+        _require(magic == MAGIC, f"the magic {MAGIC!r}", f"{magic!r}")
+        _require(version == VERSION, f"format version {VERSION}", f"{version}")
+        whole = HEADER_SIZE + 4 * (count + total)
+        _require(view.nbytes == whole, f"{whole} bytes by the header", f"{view.nbytes} bytes")
+        (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
+        found = _checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
+        _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
+        lengths = np.frombuffer(view, "<i4", count, HEADER_SIZE)
+        targets = np.frombuffer(view, "<i4", total, HEADER_SIZE + 4 * count)
+        filled = lengths.min(initial=0) >= 0 and int(lengths.sum(dtype=np.int64)) == total
+        _require(filled, f"lists of {total} targets", "others")
+        return cls.of(first, lengths, targets)
+
+    def cut(self, size: int) -> Iterator[TargetLists]:
+        """Cut into parts of about ``size`` targets each; a longer list is a part of its own."""
+        if not len(self):
+            return
+        which = self.offsets[1:] // max(size, 1)
+        begins = np.append(np.flatnonzero(np.diff(which, prepend=-1)), len(self))
+        for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+            offsets = self.offsets[begin : end + 1]
+            yield TargetLists(self.first + begin, offsets - offsets[0], self.targets[offsets[0] : offsets[-1]])
+
+
+def _checksum(*parts: Buffer) -> int:
+    found = 0
+    for part in parts:
+        found = zlib.crc32(part, found)
+    return found
+
+
+def _require(condition: bool, expected: str, came: str) -> None:
+    if not condition:
+        raise DamagedBlockError(expected, came, _REMEDY)
