@@ -153,8 +153,11 @@ class Lanes(Answering):
 
     @property
     def bytes(self) -> int:
-        """What the stripes take, which is what can be on Spark; edges and components stay in this process."""
-        return self._state.stripe_bytes
+        """What the stripes take, which is what can be on Spark; edges and components stay in this process.
+
+        In this process old stripes count that are still in the pools.
+        """
+        return self._state.row_bytes if self._spark else self._state.pool_bytes
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices: linear in the new ones."""

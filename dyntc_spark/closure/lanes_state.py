@@ -33,7 +33,7 @@ from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Merges, condensed, insert_edges, split
 from dyntc_spark.kernels.lanes.order import put_below
 from dyntc_spark.kernels.lanes.steps import Lost, Revised
-from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
 from dyntc_spark.kernels.reach import Ids, Offsets, contracted, grouped, strong_components
 
 NOTHING = Merges(NONE, NONE)
@@ -133,10 +133,10 @@ class State:
         return int(self.closure.place.byte_sizes(self.version.stripes).sum())
 
     @property
-    def stripe_bytes(self) -> int:
-        """What the stripes take, those of older versions in the same pools included: known without a pass over them."""
+    def pool_bytes(self) -> int:
+        """What is used of the pools, by stripes of older versions, too: known without a pass over them."""
         numbers, words = self._used
-        return 4 * numbers + 8 * words + self.closure.place.bytes_elsewhere(self.version.stripes)
+        return NUMBER_BYTES * numbers + (ENTRY_BYTES - NUMBER_BYTES) * words
 
     # --- batches -----------------------------------------------------------------------------
 
