@@ -24,7 +24,7 @@ from dyntc_spark.closure.engine import Certificate, Edges
 from dyntc_spark.closure.lanes_place import Change, Closure, InProcess, Place
 from dyntc_spark.closure.lanes_questions import Answering, Snapshot
 from dyntc_spark.closure.lanes_spark import OnSpark
-from dyntc_spark.closure.lanes_state import State
+from dyntc_spark.closure.lanes_state import OrderGivenUp, State
 from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels.lanes.stripes import LANES
 from dyntc_spark.kernels.reach import Offsets
@@ -89,7 +89,12 @@ class Lanes(Answering):
         n = self.vertices
         new, gone = distinct(keys_of(checked(inserted, n))), distinct(keys_of(checked(deleted, n)))
         self._failed = new, gone
-        change = self._state.apply(new, gone)
+        try:
+            change = self._state.apply(new, gone)
+        except OrderGivenUp:
+            self._build(self._edge_set().replaced(edges_of(new), edges_of(gone)), n)
+            self._batches += 1
+            return
         self._failed = None
         self._change = change
         self._batches += 1

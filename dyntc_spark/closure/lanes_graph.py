@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from dyntc_spark.closure.lanes_build import UNBOUNDED
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, adjacency, moved, reserve
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges, insert_edges
 from dyntc_spark.kernels.lanes.order import Order, ordered
@@ -39,7 +40,7 @@ def new_graph(
     return Graph(
         Members(longer(numbers[component], room), longer(after, room), firsts, sizes),
         longer(free, room),
-        np.array([len(free)]),
+        np.array([len(free), 0]),
         ordered(numbers, room),
         adjacency(*edges, room),
         adjacency(*transposed(*edges), room),
@@ -112,9 +113,9 @@ class Shipped(NamedTuple):
             _roomy(self.into, turned(keys)),
             *_searching(len(self.members.size)),
         )
-        done, merges = insert_edges(graph, keys, 0, False)
+        done, merges = insert_edges(graph, keys, 0, False, UNBOUNDED)
         if done < len(keys):
-            _, merges = insert_edges(graph, keys, done, True)
+            _, merges = insert_edges(graph, keys, done, True, UNBOUNDED)
         return graph, merges
 
 

@@ -37,8 +37,14 @@ from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
 from dyntc_spark.kernels.reach import Ids, Offsets, contracted, grouped, strong_components
 
 NOTHING = Merges(NONE, NONE)
+#: Edges that may be looked at to repair the order, in passes over the graph.
+MOST_PASSES = 4
 #: Batches in a row that are built without trying a step that was given up.
 MOST_SKIPPED = 8
+
+
+class OrderGivenUp(Exception):  # noqa: N818  (no error: the closure is built anew)
+    """To repair the order of the components takes longer than to build everything."""
 
 
 @dataclass
@@ -295,10 +301,14 @@ class State:
             self.graph = self.graph._replace(members=copied(self.graph.members))
 
     def _insert(self, keys: Offsets) -> Merges:
-        done, merges = insert_edges(self.graph, keys, 0, False)
-        if done < len(keys):
+        """Insert edges into the working graph; `OrderGivenUp` when that takes longer than to begin anew."""
+        most = MOST_PASSES * (self.version.vertices + self.version.edges + len(keys))
+        done, merges = insert_edges(self.graph, keys, 0, False, most)
+        if 0 <= done < len(keys):
             self._own_members()
-            _, merges = insert_edges(self.graph, keys, done, True)
+            done, merges = insert_edges(self.graph, keys, done, True, most)
+        if done < 0:
+            raise OrderGivenUp
         return merges
 
     def _written(self, held: Stripes, revised: Revised) -> Stripes:

@@ -272,3 +272,18 @@ def test_sparse_stripes_keep_plain_numbers():
     assert engine.stats()["pairs"] == pairs
     assert engine.verify().holds
     assert not engine.verify().repaired
+
+
+def test_an_order_that_is_dear_to_repair_is_given_up():
+    """Every edge back into a hub closes a cycle through it: one by one that would take a search of all edges each."""
+    n = 5000
+    hub, leaves = np.zeros(n, np.int64), np.arange(1, n + 1)
+    engine = Lanes()
+    engine.init(Edges.of(hub, leaves), n + 2)
+    engine.apply(Edges.of(leaves, hub), Edges.of([0], [1]))
+    stats = engine.stats()
+    assert (stats["rebuilds"], stats["largest_component"], stats["edges"]) == (2, n, 2 * n - 1)
+    assert engine.query([1, 2, 0], [5, 1, n + 1]).tolist() == [True, False, False]
+    assert engine.verify().holds
+    engine.apply(Edges.of([0], [1]), Edges.of())
+    assert engine.stats()["largest_component"] == n + 1

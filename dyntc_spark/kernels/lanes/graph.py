@@ -38,7 +38,7 @@ class Graph(NamedTuple):
 
     members: Members
     free: Ids  #: numbers that are free: the first ``n_free[0]``
-    n_free: Offsets
+    n_free: Offsets  #: how many these are; and edges that searches of `insert_edges` looked at
     order: Order
     out: Adjacency
     into: Adjacency
@@ -201,14 +201,18 @@ def _make_ring(members: Members, number: int, vertices: Ids, which: Ids) -> None
 
 
 @compiled
-def insert_edges(graph: Graph, keys: Offsets, begin: int, merging: bool) -> tuple[int, Merges]:
+def insert_edges(  # noqa: C901  (an edge, its cycle, and whose part each component is in the end)
+    graph: Graph, keys: Offsets, begin: int, merging: bool, budget: int
+) -> tuple[int, Merges]:
     """Insert edges one after the other, repair the order, and merge the components on new cycles.
 
     Return how far it came, and the numbers that are gone with the components that they are part of in the end.
     Unless ``merging``, it stops at the first edge that closes a cycle, which is inserted already: ``members`` can be
-    copied then, and the work go on from there.
+    copied then, and the work go on from there. It gives up, and returns -1, when it has looked at more than ``budget``
+    edges: a single edge at a large component may take a search of all of it.
     """
     component = graph.members.component
+    graph.n_free[1] = 0
     gone, kept = np.empty(16, np.int32), np.empty(16, np.int32)
     count = np.int64(0)
     for k in range(begin, len(keys)):
@@ -219,6 +223,8 @@ def insert_edges(graph: Graph, keys: Offsets, begin: int, merging: bool) -> tupl
         c, d = component[u], component[v]
         if c == d or graph.order.labels[c] > graph.order.labels[d]:
             continue
+        if graph.n_free[1] > budget:
+            return -1, Merges(gone[:0], kept[:0])
         n_cycle = _repair(graph, c, d, merging)  # leaves the components of a new cycle in graph.found
         if n_cycle:
             if not merging:
@@ -297,6 +303,7 @@ def _search(graph: Graph, rows: Adjacency, start: int, low: int, before: np.int8
         done += 1
         v = members.first[x]
         for _ in range(members.size[x]):
+            graph.n_free[1] += rows.lengths[v] + 1
             for place in range(rows.starts[v], rows.starts[v] + rows.lengths[v]):
                 e = component[rows.values[place]]
                 if marks[e] == before and labels[e] >= low:
