@@ -37,8 +37,8 @@ from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
 from dyntc_spark.kernels.reach import Ids, Offsets, contracted, grouped, strong_components
 
 NOTHING = Merges(NONE, NONE)
-#: Edges that may be looked at to repair the order, in passes over the graph.
-MOST_PASSES = 4
+#: Edges that may be looked at to repair the order: passes over the graph, and edges at least.
+MOST_PASSES, LEAST_REPAIRS = 4, 1 << 16
 #: Batches in a row that are built without trying a step that was given up.
 MOST_SKIPPED = 8
 
@@ -302,7 +302,7 @@ class State:
 
     def _insert(self, keys: Offsets) -> Merges:
         """Insert edges into the working graph; `OrderGivenUp` when that takes longer than to begin anew."""
-        most = MOST_PASSES * (self.version.vertices + self.version.edges + len(keys))
+        most = max(MOST_PASSES * (self.version.vertices + self.version.edges + len(keys)), LEAST_REPAIRS)
         done, merges = insert_edges(self.graph, keys, 0, False, most)
         if 0 <= done < len(keys):
             self._own_members()
