@@ -1,6 +1,6 @@
 """The edges of a graph as payloads, and back.
 
-A checkpoint has the edges and not the closure: building it takes about as long as reading it would.
+A checkpoint has the edges and not the closure, which is built from them.
 A payload is checked before it is used: by its checksum, and then by what it says.
 """
 
