@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ import numpy.typing as npt
 from dyntc_spark.errors import DamagedBlockError, EntryValueError, RingMismatchError, ShapeMismatchError
 from dyntc_spark.kernels import bits
 from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Shape, Sparse
+from dyntc_spark.kernels.checksum import checksum, require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +66,7 @@ HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
 
 _WIDTHS = (1, 2, 4, 8)
 _REMEDY = "Read the block from another copy, or compute it again."
+_require = partial(require, remedy=_REMEDY)
 
 
 class Header(NamedTuple):
@@ -144,7 +147,7 @@ def encode(block: Block, ring_code: int, ring_key: int = 0) -> bytes:
         arrays += [block.values.astype(_integer(stored), copy=False)] if planes else []
     body = [np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in arrays]
     fields = _FIELDS.pack(MAGIC, VERSION, codec, ring_code, width, stored, planes, *block.shape, nnz, ring_key, length)
-    return b"".join([fields, _CHECKSUM.pack(_checksum(fields, *body)), *body])
+    return b"".join([fields, _CHECKSUM.pack(checksum(fields, *body)), *body])
 
 
 def decode(payload: Buffer, ring_code: int | None = None, ring_key: int | None = None) -> Block:
@@ -264,7 +267,7 @@ def _opened(payload: Buffer) -> tuple[memoryview, Header]:
     whole = HEADER_SIZE + header.length
     _require(len(view) == whole, f"{whole} bytes by the header", f"{len(view)} bytes")
     (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
-    found = _checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
+    found = checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
     _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
     _check_fields(header)
     return view, header
@@ -379,15 +382,3 @@ def _integer(width: int) -> np.dtype[np.generic]:
 def _is_ring(planes: int, ring_code: int, ring_key: int) -> bool:
     fits = {BOOLEAN: planes == 0, COUNTING: planes == 1, MODULAR: planes > 0}.get(ring_code, False)
     return fits and (ring_key == 0 or ring_code == MODULAR)
-
-
-def _checksum(*parts: Buffer) -> int:
-    total = 0
-    for part in parts:
-        total = zlib.crc32(part, total)
-    return total
-
-
-def _require(holds: bool, expected: str, came: str) -> None:
-    if not holds:
-        raise DamagedBlockError(expected, came, _REMEDY)

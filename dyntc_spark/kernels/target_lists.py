@@ -20,12 +20,12 @@ The body is the length of each list, then the lists one behind the other, 4 byte
 from __future__ import annotations
 
 import struct
-import zlib
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dyntc_spark.errors import DamagedBlockError
+from dyntc_spark.kernels.checksum import checksum, require
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _FIELDS = struct.Struct("<4sIIIQI")
 _CHECKSUM = struct.Struct("<I")
 HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
 _REMEDY = "Read it from another copy."
+_require = partial(require, remedy=_REMEDY)
 
 
 class TargetLists(NamedTuple):
@@ -65,7 +66,7 @@ class TargetLists(NamedTuple):
         """
         fields = _FIELDS.pack(MAGIC, VERSION, self.first, len(self), len(self.targets), 0)
         body = [np.ascontiguousarray(part, "<i4").view(np.uint8).data for part in (np.diff(self.offsets), self.targets)]
-        return b"".join([fields, _CHECKSUM.pack(_checksum(fields, *body)), *body])
+        return b"".join([fields, _CHECKSUM.pack(checksum(fields, *body)), *body])
 
     @classmethod
     def decode(cls, payload: Buffer) -> TargetLists:
@@ -78,7 +79,7 @@ class TargetLists(NamedTuple):
         whole = HEADER_SIZE + 4 * (count + total)
         _require(view.nbytes == whole, f"{whole} bytes by the header", f"{view.nbytes} bytes")
         (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
-        found = _checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
+        found = checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
         _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
         lengths = np.frombuffer(view, "<i4", count, HEADER_SIZE)
         targets = np.frombuffer(view, "<i4", total, HEADER_SIZE + 4 * count)
@@ -95,15 +96,3 @@ class TargetLists(NamedTuple):
         for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
             offsets = self.offsets[begin : end + 1]
             yield TargetLists(self.first + begin, offsets - offsets[0], self.targets[offsets[0] : offsets[-1]])
-
-
-def _checksum(*parts: Buffer) -> int:
-    found = 0
-    for part in parts:
-        found = zlib.crc32(part, found)
-    return found
-
-
-def _require(condition: bool, expected: str, came: str) -> None:
-    if not condition:
-        raise DamagedBlockError(expected, came, _REMEDY)

@@ -25,14 +25,14 @@ same place in the arrays everywhere, so that every kernel works on any selection
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.kernels.bits import lowest
+from dyntc_spark.kernels.checksum import checksum, require
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.lanes.stripes import (
     ABSENT,
@@ -58,6 +58,7 @@ _FIELDS = struct.Struct("<4sIIIQQI")
 _CHECKSUM = struct.Struct("<I")
 HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
 _REMEDY = "Read the block from another copy, or build the closure again."
+_require = partial(require, remedy=_REMEDY)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -90,7 +91,7 @@ class Block(NamedTuple):
             np.ascontiguousarray(held.numbers, "<i4").view(np.uint8).data,
             (held.places == PLAIN).view(np.uint8).data,
         ]
-        return b"".join([fields, _CHECKSUM.pack(_checksum(fields, *body)), *body])
+        return b"".join([fields, _CHECKSUM.pack(checksum(fields, *body)), *body])
 
     @classmethod
     def decode(cls, payload: Buffer) -> Block:
@@ -103,7 +104,7 @@ class Block(NamedTuple):
         whole = HEADER_SIZE + 8 * words + 4 * (count + numbers) + count
         _require(view.nbytes == whole, f"{whole} bytes by the header", f"{view.nbytes} bytes")
         (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
-        found = _checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
+        found = checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
         _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
         at = HEADER_SIZE
         kept_words = np.frombuffer(view, "<u8", words, at).astype(np.uint64)
@@ -294,15 +295,3 @@ def _before(lengths: Ids) -> Offsets:
     ends = np.cumsum(lengths, dtype=np.int64)
     starts: Offsets = ends - lengths
     return starts
-
-
-def _checksum(*parts: Buffer) -> int:
-    found = 0
-    for part in parts:
-        found = zlib.crc32(part, found)
-    return found
-
-
-def _require(condition: bool, expected: str, came: str) -> None:
-    if not condition:
-        raise DamagedBlockError(expected, came, _REMEDY)
