@@ -118,9 +118,6 @@ class Place(Protocol):
     def byte_sizes(self, stripes: Stripes) -> Offsets:
         """Return how many bytes each stripe takes."""
 
-    def bytes_elsewhere(self, stripes: Stripes) -> int:
-        """Return how many bytes the stripes take that are not at hand."""
-
     def whole(self, stripes: Stripes) -> Stripes:
         """Return the stripes with all of them at hand."""
 
@@ -168,7 +165,7 @@ class InProcess:
         return Near(stripes, None, self)
 
     def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
-        """Stripes at hand are never worked on elsewhere."""
+        """Stripes at hand are never worked on elsewhere: `near` has them all."""
         raise NotImplementedError
 
     def noted(self, altered: Ids) -> InProcess:
@@ -184,11 +181,6 @@ class InProcess:
     def byte_sizes(self, stripes: Stripes) -> Offsets:
         """Return how many bytes each stripe takes."""
         return byte_sizes(stripes)
-
-    def bytes_elsewhere(self, stripes: Stripes) -> int:
-        """Return 0."""
-        del stripes
-        return 0
 
     def whole(self, stripes: Stripes) -> Stripes:
         """Return the stripes."""

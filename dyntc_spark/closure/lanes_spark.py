@@ -145,10 +145,6 @@ class OnSpark:
         """Return how many bytes each stripe takes, here or in its block."""
         return np.where(held.lengths >= 0, payload.byte_sizes(held), self.stored.sizes)
 
-    def bytes_elsewhere(self, held: Stripes) -> int:
-        """Return how many bytes the stripes in blocks take that are not at hand."""
-        return int(self.stored.sizes[held.lengths < 0].sum())
-
     def whole(self, held: Stripes) -> Stripes:
         """Bring all stripes here: one job. For a closure that moves into this process."""
         absent = np.flatnonzero(held.lengths < 0).astype(np.int32)

@@ -131,7 +131,7 @@ class State:
         graph, held = self.graph, self.version.stripes
         tuples = (graph.members, graph.order, graph.out, graph.into, held)
         here = sum(array.nbytes for each in tuples for array in each if isinstance(array, np.ndarray))
-        return here + self.closure.place.bytes_elsewhere(held)
+        return here + int(self.closure.place.byte_sizes(held)[held.lengths < 0].sum())
 
     @property
     def row_bytes(self) -> int:

@@ -76,7 +76,7 @@ def test_nothing_as_large_as_the_graph_is_made(closure):
         act()
         peaks[change] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert max(peaks.values()) < 2 * SIZE, peaks  # two bytes for each vertex: versions list their stripes of 64
+    assert max(peaks.values()) < SIZE, peaks  # a byte for each vertex
 
 
 def test_the_changes_of_a_set_of_edges_are_few():

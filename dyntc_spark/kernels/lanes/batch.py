@@ -120,8 +120,8 @@ def revise(  # noqa: C901, PLR0915  (which stripes, their words, and how they ar
     slots, counts = scratch.slots, scratch.counts
     flags = np.zeros(total, np.bool_)
     is_known = concerned(graph, numbers, width, total, flags)
-    altered = np.empty(total, np.int32)
-    starts, lengths, places = np.empty(total, np.int64), np.empty(total, np.int32), np.empty(total, np.int64)
+    altered, lengths = np.empty(16, np.int32), np.empty(16, np.int32)
+    starts, places = np.empty(16, np.int64), np.empty(16, np.int64)
     size = np.int64(1024)
     for s in range(total if is_known else 0):
         size += 2 * np.int64(stripes.lengths[s]) if flags[s] else 0
@@ -154,6 +154,8 @@ def revise(  # noqa: C901, PLR0915  (which stripes, their words, and how they ar
             new_firsts, new = pool[n_pool:], words[n_words:]
             count = revised(firsts, old, new_numbers, values, left_out, new_firsts, new)
             pairs = plain_pairs(new_firsts, new, count, width)
+            altered, lengths = room(altered, n_altered, 1), room(lengths, n_altered, 1)
+            starts, places = room(starts, n_altered, 1), room(places, n_altered, 1)
             altered[n_altered], starts[n_altered], places[n_altered] = s, n_pool, n_words
             if pairs >= 0:
                 places[n_altered] = PLAIN
