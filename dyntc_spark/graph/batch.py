@@ -7,16 +7,32 @@ change is inserted, one that was present and is absent is deleted.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
 from dyntc_spark.closure.engine import Edges
+from dyntc_spark.errors import CycleError, RedundantChangeError
+from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.kernels import edge_keys
 
 Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a batch did to a closure."""
+
+    version: int  #: of the closure, now
+    inserted: int = 0  #: edges that are new
+    deleted: int = 0  #: edges that are gone
+    ignored: int = 0  #: changes that changed nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +92,27 @@ def renumbered(edges: Edges, known: int, numbers: npt.NDArray[np.int64]) -> Edge
     new = ends >= known
     ends[new] = numbers[ends[new] - known]
     return Edges(ends[: len(edges)], ends[len(edges) :])
+
+
+def refuse_redundant(ends: Ends, inserting: Flags, row: int) -> None:
+    """Raise the error that names a change which changes nothing."""
+    edge = (ends.src[row].as_py(), ends.dst[row].as_py())
+    what, state = ("insertion", "is there already") if inserting[row] else ("deletion", "is not there")
+    raise RedundantChangeError(
+        "changes that change something, for strict=True",
+        f"in row {row} the {what} of {edge!r}, which {state}",
+        "Leave strict out to have such changes counted instead.",
+    )
+
+
+@contextmanager
+def naming_cycles(known: Callable[[Ids], pa.Array], added: pa.Array, new: Ids) -> Iterator[None]:
+    """Let a cycle that an engine refuses be named by its vertices: ``new`` ones or ``known``; it gives numbers."""
+    try:
+        yield
+    except CycleError as error:
+        names = dict(zip(new.tolist(), added.to_pylist(), strict=True))
+        numbers = np.array(error.cycle, np.int64)
+        old = numbers[~np.isin(numbers, new)]
+        names.update(zip(old.tolist(), known(old).to_pylist(), strict=True))
+        raise CycleError.of([names[number] for number in numbers.tolist()]) from None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,24 +11,31 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import choose
 from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.errors import CycleError, InputError, RedundantChangeError, VertexTypeError
+from dyntc_spark.errors import InputError
 from dyntc_spark.graph import interop
 from dyntc_spark.graph.arrow import Table, Vertex
-from dyntc_spark.graph.batch import net_effect, only_used, renumbered
-from dyntc_spark.graph.history import Graph, Tally
-from dyntc_spark.graph.inputs import Ends, read_changes, read_ends, read_vertices
+from dyntc_spark.graph.batch import (
+    BatchResult,
+    naming_cycles,
+    net_effect,
+    only_used,
+    refuse_redundant,
+    renumbered,
+)
+from dyntc_spark.graph.history import Graph, Tally, Version
+from dyntc_spark.graph.inputs import Ends, named_table, of_kind, read_changes, read_ends, read_vertices
 from dyntc_spark.graph.kinds import encoded, taken
 from dyntc_spark.graph.misuse import refuse_copy, require_engine
 from dyntc_spark.graph.relations import Touched
+from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.streamed import Streamed
 from dyntc_spark.progress import progress
-from dyntc_spark.session import session_for
+from dyntc_spark.session import ensure_open, session_for
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,6 +70,7 @@ class DynamicClosure(Streamed):
     >>> c.reaches("app", "tls")
     True
     >>> c.delete([("web", "tls")])
+    BatchResult(version=1, inserted=0, deleted=1, ignored=0)
     >>> c.reaches("app", "tls")
     False
     >>> c
@@ -96,8 +103,8 @@ class DynamicClosure(Streamed):
         Parameters
         ----------
         edges
-            Columns ``src`` and ``dst``, or pairs; an edge that is there twice counts once. The vertices
-            are the ends of the edges.
+            Columns ``src`` and ``dst``, or pairs, or the name of a table of Spark's catalog; an edge that is there
+            twice counts once. The vertices are the ends of the edges.
         spark
             The session in which answers become DataFrames; by default that of ``edges``, else the active one,
             else a local one that is started when an answer first needs it.
@@ -119,6 +126,9 @@ class DynamicClosure(Streamed):
         >>> DynamicClosure.from_edges(needs, src="package", dst="needs").reaches("shop", "tls")
         True
         """
+        if isinstance(edges, str):
+            spark = session_for(spark)
+            edges = named_table(spark, edges)
         if spark is None and isinstance(edges, DataFrame):
             spark = edges.sparkSession
         closure = cls(choose.create(engine, backend, spark), spark)
@@ -156,42 +166,43 @@ class DynamicClosure(Streamed):
 
     # --- changing ----------------------------------------------------------------------------
 
-    def insert(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> None:
+    def insert(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
         """Insert edges, as one batch; ends that are not there yet become vertices.
 
         Edges that are there already are counted in ``stats()``; with ``strict`` they are an error.
         """
         ends = read_ends(edges, (src, dst))
-        self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
+        return self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
 
     def insert_at(
         self, vertex: Vertex, sources: Iterable[Vertex] = (), targets: Iterable[Vertex] = (), *, strict: bool = False
-    ) -> None:
+    ) -> BatchResult:
         """Insert edges from ``sources`` to a vertex and from there to ``targets``, as one batch.
 
         Examples
         --------
         >>> c = DynamicClosure.from_edges([(1, 2), (3, 4)])
         >>> c.insert_at(9, sources=[2], targets=[3])
+        BatchResult(version=1, inserted=2, deleted=0, ignored=0)
         >>> c.reaches(1, 4)
         True
         """
         centre = read_vertices([vertex], "vertex")
         tails, heads = (
-            _of_kind(read_vertices(ends, name), centre.type, name)
+            of_kind(read_vertices(ends, name), centre.type, name)
             for ends, name in ((sources, "sources"), (targets, "targets"))
         )
         into, out = (centre.take(pa.array([0] * len(ends), pa.int64())) for ends in (tails, heads))
         ends = Ends(pa.concat_arrays([tails, out]), pa.concat_arrays([into, heads]))
-        self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
+        return self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
 
-    def delete(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> None:
+    def delete(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
         """Delete edges, as one batch; their ends stay vertices.
 
         Edges that are not there are counted in ``stats()``; with ``strict`` they are an error.
         """
         ends = read_ends(edges, (src, dst))
-        self._change(ends, np.zeros(len(ends), np.bool_), strict=strict)
+        return self._change(ends, np.zeros(len(ends), np.bool_), strict=strict)
 
     def apply(
         self,
@@ -203,13 +214,15 @@ class DynamicClosure(Streamed):
         src: str = "src",
         dst: str = "dst",
         timestamp: str = "timestamp",
-    ) -> None:
-        """Insert and delete edges, as one batch.
+    ) -> BatchResult:
+        """Insert and delete edges, as one batch; one without changes makes no version.
 
         Parameters
         ----------
         changes
-            Columns ``op`` (``"insert"`` or ``"delete"``), ``src`` and ``dst``, or triples. Where an edge is named
+            Columns ``op``, ``src`` and ``dst``, or triples. ``op`` is ``"insert"`` or ``"delete"``, or what tools
+            that capture changes write for these: ``I`` and ``D``, ``c`` and ``d``, ``update_preimage`` and so on, in
+            any case. Where an edge is named
             more than once the last change counts: by the column ``timestamp`` where the table has it, else by the
             order of the rows. A Spark DataFrame has no order of rows: without times, and at one time,
             changes that contradict each other are a ``ContradictionError``.
@@ -225,20 +238,24 @@ class DynamicClosure(Streamed):
         --------
         >>> c = DynamicClosure.from_edges([(1, 2)])
         >>> c.apply([("insert", 2, 3), ("delete", 1, 2), ("insert", 1, 3)])
+        BatchResult(version=1, inserted=2, deleted=1, ignored=0)
         >>> c.reaches(1, 2), c.reaches(1, 3)
         (False, True)
         """
-        if not self._is_known(batch_id):
-            self._change(*read_changes(changes, (op, src, dst), timestamp), strict=strict, batch_id=batch_id)
+        if self._is_known(batch_id):
+            return BatchResult(self.version)
+        return self._change(*read_changes(changes, (op, src, dst), timestamp), strict=strict, batch_id=batch_id)
 
-    def drop(self, vertices: Iterable[Vertex] | Table) -> None:
+    def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
         """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``.
 
         Examples
         --------
         >>> c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
         >>> c.delete([("b", "c")])
+        BatchResult(version=1, inserted=0, deleted=1, ignored=0)
         >>> c.drop(["c"])
+        BatchResult(version=2, inserted=0, deleted=0, ignored=0)
         >>> c.reaches("a", "c", unknown="false")
         False
         """
@@ -252,11 +269,11 @@ class DynamicClosure(Streamed):
                 raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
             gone = np.unique(numbers)
             batch = Batch(DROP, vertices=now.graph.vertices.names(gone))
-            self._committed(now.next(now.graph.without(gone), Tally()), Touched(gone, gone), batch)
+            return self._done(now.next(now.graph.without(gone), Tally()), Touched(gone, gone), batch)
 
     def reset(
         self, edges: Table, *, vertices: Iterable[Vertex] | Table = (), src: str = "src", dst: str = "dst"
-    ) -> None:
+    ) -> BatchResult:
         """Start again with other edges, as one batch; vertices without an edge go, but for those that are given."""
         ends, further = read_ends(edges, (src, dst)), read_vertices(vertices, "vertex")
         with self._door.changing() as now:
@@ -264,7 +281,7 @@ class DynamicClosure(Streamed):
             graph, repeated = self._begun(ends, further)
             version = now.next(graph, Tally(inserted=len(graph.edges)))
             version = replace(version, tally=now.tally + Tally(insertions_ignored=repeated))
-            self._committed(version, None, Batch(RESET, graph.edges.edges, vertices=graph.vertices.names()))
+            return self._done(version, None, Batch(RESET, graph.edges.edges, vertices=graph.vertices.names()))
 
     def on_spark(self, spark: SparkSession | None = None) -> None:
         """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
@@ -280,6 +297,20 @@ class DynamicClosure(Streamed):
             self._door.move(lambda engine: engine.moved(LocalBackend()))
             self._asked = self._asked[0], "local"
             self._show(None)
+
+    def use(self, spark: SparkSession) -> None:
+        """Go on in another session, for example after the one in use was stopped.
+
+        The closure is built again from its edges, unless its state is in this process for good
+        (``backend="local"``). Views and streams belong to their session: create and start them again.
+        """
+        ensure_open(spark)
+        with self._door.changing():
+            self._spark = spark
+            if self._store is not None:
+                self._store.place = Place(spark, self._store.place.location)
+            if self._asked[1] != "local":
+                self._door.replace(choose.create(*self._asked, spark))
 
     def verify(self) -> Verification:
         """Check the whole closure, and build it again where an answer is wrong.
@@ -307,31 +338,31 @@ class DynamicClosure(Streamed):
             names = _united(names, further)
             shown.at(f"closing, engine {self._engine.current.name}")
             new = np.arange(len(names))
-            with _naming_cycles(graph.vertices.names, names, new):
+            with naming_cycles(graph.vertices.names, names, new):
                 self._door.advance(lambda: self._engine.init(numbers, len(names)), mend=lambda: None)
         graph = graph.begun(numbers, names)
         return graph, len(ends) - len(graph.edges)
 
     def _change(
         self, ends: Ends, inserting: npt.NDArray[np.bool_], *, strict: bool, batch_id: str | int | None = None
-    ) -> None:
+    ) -> BatchResult:
         """Bring a batch to its net effect, to the engine and into the graph."""
         with self._door.changing() as now:
-            if self._is_known(batch_id):  # another thread may have sent it meanwhile
-                return
+            if not len(ends) or self._is_known(batch_id):  # another thread may have sent it meanwhile
+                return BatchResult(now.number)
             self._begin()
             table = now.graph.vertices
             numbers, names = table.numbered(ends)
             net = net_effect(numbers, inserting, now.graph.edges)
             if strict and net.redundant.any():
-                _refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
+                refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
             inserted, added, new = net.inserted, names, table.allotted(0)
             if len(names):
                 inserted, used = only_used(inserted, table.extent)
                 added, new = taken(names, used), table.allotted(len(used))
                 inserted = renumbered(inserted, table.extent, new)
             if len(inserted) or len(net.deleted):
-                with _naming_cycles(table.names, added, new):
+                with naming_cycles(table.names, added, new):
                     self._door.advance(lambda: self._told(inserted, net.deleted, int(new.max(initial=-1)) + 1))
             last = Tally(
                 inserted=len(inserted),
@@ -342,7 +373,14 @@ class DynamicClosure(Streamed):
             version = now.next(now.graph.after(inserted, net.deleted, added, new), last)
             touched = Touched(np.concatenate([inserted.sources, net.deleted.sources, new]), new)
             known_as = None if batch_id is None else str(batch_id)
-            self._committed(version, touched, Batch(BATCH, inserted, net.deleted, None, known_as))
+            return self._done(version, touched, Batch(BATCH, inserted, net.deleted, None, known_as))
+
+    def _done(self, version: Version, touched: Touched | None, batch: Batch) -> BatchResult:
+        """Commit a version that a batch has led to, and return what the batch did."""
+        self._committed(version, touched, batch)
+        last = version.last
+        ignored = last.insertions_ignored + last.deletions_ignored
+        return BatchResult(version.number, last.inserted, last.deleted, ignored)
 
     def _told(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
         """Tell the engine about a batch, for which it has to have so many vertices at least."""
@@ -351,40 +389,10 @@ class DynamicClosure(Streamed):
         self._engine.apply(inserted, deleted)
 
 
-@contextmanager
-def _naming_cycles(known: Callable[[Ids], pa.Array], added: pa.Array, new: Ids) -> Iterator[None]:
-    """Let a cycle that an engine refuses be named by its vertices: ``new`` ones or ``known``; it gives numbers."""
-    try:
-        yield
-    except CycleError as error:
-        names = dict(zip(new.tolist(), added.to_pylist(), strict=True))
-        numbers = np.array(error.cycle, np.int64)
-        old = numbers[~np.isin(numbers, new)]
-        names.update(zip(old.tolist(), known(old).to_pylist(), strict=True))
-        raise CycleError.of([names[number] for number in numbers.tolist()]) from None
-
-
 def _united(names: pa.Array, further: pa.Array) -> pa.Array:
     """Add to the vertices those of ``further`` that are not among them."""
     if not len(further):
         return names
     if not len(names):
         return encoded(further)[1]
-    return encoded(pa.concat_arrays([names, _of_kind(further, names.type, "vertices")]))[1]
-
-
-def _of_kind(vertices: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
-    """Give vertices of this type, or an error that names the argument; an empty list has any type."""
-    if len(vertices) and vertices.type != kind:
-        raise VertexTypeError(f"{name} of type {kind}, as the vertex is", f"{vertices.type}", "Convert them first.")
-    return vertices.cast(kind)
-
-
-def _refuse_redundant(ends: Ends, inserting: npt.NDArray[np.bool_], row: int) -> None:
-    edge = (ends.src[row].as_py(), ends.dst[row].as_py())
-    what, state = ("insertion", "is there already") if inserting[row] else ("deletion", "is not there")
-    raise RedundantChangeError(
-        "changes that change something, for strict=True",
-        f"in row {row} the {what} of {edge!r}, which {state}",
-        "Leave strict out to have such changes counted instead.",
-    )
+    return encoded(pa.concat_arrays([names, of_kind(further, names.type, "vertices")]))[1]

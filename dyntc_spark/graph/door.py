@@ -159,6 +159,11 @@ class Door:
         self.engine = surviving(lambda: act(self.engine), self._mend)
         self.publish(self._now)
 
+    def replace(self, engine: Engine) -> None:
+        """Go on with an engine that has no closure yet: it builds that of the current version."""
+        self.engine, self._behind = engine, True
+        self.restore()
+
     def restore(self) -> None:
         """Bring the engine back to the current version, where a batch that was not published has left it elsewhere."""
         if not self._behind:

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException, PySparkTypeError
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
+from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.errors import (
@@ -34,6 +35,9 @@ from dyntc_spark.graph.store.place import brief
 from dyntc_spark.session import ensure_open, is_from_spark
 
 INSERT, DELETE = "insert", "delete"
+#: What tools that capture changes call these: SQL, Delta's change data feed, Debezium, Flink, database migration tools.
+INSERTIONS = frozenset((INSERT, "i", "c", "r", "create", "update_postimage", "+i", "+u", "+"))
+DELETIONS = frozenset((DELETE, "d", "remove", "update_preimage", "-d", "-u", "-"))
 
 #: Types of which a column is canonical as it is.
 _PLAIN = {str: pa.string(), int: pa.int64()}
@@ -61,6 +65,20 @@ def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa
     """
     src, dst = _columns(data, names)
     return _ends(src, dst, names)
+
+
+def named_table(spark: SparkSession, name: str) -> DataFrame:
+    """Return a table of Spark's catalog by its name."""
+    try:
+        found = spark.table(name)
+        found.columns  # noqa: B018  (Spark Connect looks the name up only now)
+    except PySparkException as error:
+        raise InputError(
+            "the name of a table in Spark's catalog, such as 'main.lineage.edges'",
+            f"{name!r:.200}: {brief(error)}",
+            "A file is read first: from_edges(spark.read.parquet(path)), say.",
+        ) from error
+    return found
 
 
 def read_changes(
@@ -115,17 +133,27 @@ def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables 
     return column
 
 
+def of_kind(vertices: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+    """Return vertices of this type, or an error that names the argument; an empty list has any type."""
+    if len(vertices) and vertices.type != kind:
+        raise VertexTypeError(f"{name} of type {kind}, as the vertex is", f"{vertices.type}", "Convert them first.")
+    return vertices.cast(kind)
+
+
 def _insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
-    """Tell for each operation whether it is an insertion; refuse those that are unknown."""
+    """Return for each operation whether it is an insertion; refuse those that are unknown."""
     places, different = encoded(op.fill_null("") if op.null_count else op)
-    words = different.to_pylist()
-    unknown = [place for place, word in enumerate(words) if word not in {INSERT, DELETE}]
+    words = [word.strip().lower() for word in different.to_pylist()]
+    unknown = [place for place, word in enumerate(words) if word not in INSERTIONS | DELETIONS]
     if unknown:  # the first of them is in the first of the rows
         row = int(np.argmax(places == unknown[0]))
         raise UnknownOperationError(
-            f"{INSERT!r} or {DELETE!r} in column {name!r}", f"{op[row].as_py()!r} in row {row}", "Mind the case."
+            f"{INSERT!r} or {DELETE!r} in column {name!r}",
+            f"{op[row].as_py()!r} in row {row}",
+            "Also taken are I and D, c and d, +I and -D, update_preimage and update_postimage. An update of an edge "
+            "is two rows: a deletion of the old edge and an insertion of the new one.",
         )
-    return np.array([word == INSERT for word in words], np.bool_)[places]
+    return np.array([word in INSERTIONS for word in words], np.bool_)[places]
 
 
 def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
@@ -316,7 +344,7 @@ def _column(listed: list[Any], name: str) -> pa.Array:
     plain = _plain(listed)
     if plain is not None:
         return plain
-    values = [_named_fields(value) for value in listed]
+    values = [_readable(value) for value in listed]
     samples = {type(value): value for value in reversed(values) if not _is_null(value)}
     kinds = {kind: canonical(_array([sample], name), name).type for kind, sample in samples.items()}
     if len(set(kinds.values())) > 1:
@@ -351,12 +379,14 @@ def _array(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (a list, or a s
         ) from error
 
 
-def _named_fields(value: Any) -> Any:  # noqa: ANN401  (any value)
-    """Give a Row of Spark or a named tuple as the dictionary that Arrow reads as a struct; other values as they are."""
+def _readable(value: Any) -> Any:  # noqa: ANN401  (any value)
+    """Return a value as Arrow reads it: a Row of Spark or a named tuple as a dictionary, a UUID as its text."""
+    if isinstance(value, UUID):
+        return str(value)
     if not isinstance(value, tuple):
         return value
     names = getattr(value, "__fields__", getattr(value, "_fields", None))
-    return value if names is None else dict(zip(names, map(_named_fields, value), strict=True))
+    return value if names is None else dict(zip(names, map(_readable, value), strict=True))
 
 
 def _is_null(value: object) -> bool:

@@ -1,7 +1,7 @@
 """Types of vertices: which can name a vertex, each kind in one canonical form.
 
 Spark compares numbers, strings, booleans, binary, dates, time stamps, intervals,
-and arrays and structs of these. One type stands for each kind (64 bits for all
+and arrays and structs of these. A UUID is taken as its text. One type stands for each kind (64 bits for all
 integers, microseconds for all time stamps and so on), so that equal vertices are
 equal whatever table they come from.
 """
@@ -44,6 +44,8 @@ def canonical(column: pa.Array, name: str, depth: int = 0) -> pa.Array:
         raise VertexTypeError(f"vertices of at most {DEEPEST} arrays and structs in each other", "more", NAMEABLE)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if getattr(column.type, "extension_name", None) == "arrow.uuid":  # Spark has no such type: their text
+        column = pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
     if pa.types.is_struct(column.type) and column.type.num_fields:
         fields = [
             canonical(child, f"{name}.{field.name}", depth + 1) for child, field in zip(*_parts(column), strict=True)
@@ -195,4 +197,5 @@ _CANONICAL: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa
     (pa.types.is_timestamp, lambda kind: pa.timestamp("us", kind.tz and "UTC")),
     (pa.types.is_duration, lambda _kind: pa.duration("us")),
     (lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind), lambda _kind: pa.binary()),
+    (pa.types.is_fixed_size_binary, lambda _kind: pa.binary()),
 ]

@@ -285,11 +285,11 @@ def start(
         return InboxStream(writer, rows, place, apply, known) if is_connect(spark) else DirectStream(writer, apply)
 
 
-def applied(act: Callable[[], None], refresh: Callable[[], object], attempts: int = 3) -> None:
+def applied(act: Callable[[], object], refresh: Callable[[], object], attempts: int = 3) -> None:
     """Apply a batch again after another writer was first, or after it was not seen whether it was published."""
     for left in reversed(range(attempts)):
         try:
-            return act()
+            act()
         except StorageError as error:  # noqa: PERF203  (a batch costs more)
             if not left:
                 raise
@@ -298,7 +298,8 @@ def applied(act: Callable[[], None], refresh: Callable[[], object], attempts: in
                 refresh()
             except DyntcError:
                 raise error from None
-    return None
+        else:
+            return
 
 
 def _timed(table: pa.Table) -> pa.Table:

@@ -54,9 +54,8 @@ def _of_feed(rows: DataFrame, src: str, dst: str) -> DataFrame:
     _require(rows, src, dst, COMMIT_VERSION)
     kind = F.col(CHANGE_TYPE)
     inserted = kind.isin("insert", "update_postimage")
-    op = F.when(inserted, "insert").when(kind.isin("delete", "update_preimage"), "delete").otherwise(kind)
     at = 2 * F.col(COMMIT_VERSION).cast("bigint") + inserted.cast("bigint")
-    return rows.select(op.alias(OP), _column(src).alias(SRC), _column(dst).alias(DST), at.alias(AT))
+    return rows.select(kind.alias(OP), _column(src).alias(SRC), _column(dst).alias(DST), at.alias(AT))
 
 
 def _of_json(rows: DataFrame, names: tuple[str, str, str], timestamp: str, vertex: str) -> DataFrame:

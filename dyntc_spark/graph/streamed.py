@@ -16,6 +16,7 @@ from dyntc_spark.graph.stream_rows import AT, as_changes
 
 if TYPE_CHECKING:
     from dyntc_spark.graph.arrow import Table
+    from dyntc_spark.graph.batch import BatchResult
 
 
 class Streamed(Attached):
@@ -23,7 +24,9 @@ class Streamed(Attached):
 
     if TYPE_CHECKING:
 
-        def apply(self, changes: Table, *, batch_id: str | int | None = None, timestamp: str = "timestamp") -> None:
+        def apply(
+            self, changes: Table, *, batch_id: str | int | None = None, timestamp: str = "timestamp"
+        ) -> BatchResult:
             """Insert and delete edges; the class that can do so says how."""
 
     def stream(

@@ -48,7 +48,11 @@ REFUSED = [
         "an unknown operation",
         lambda c: c.apply([("insert", "x", "y"), ("upsert", "a", "b")]),
         UnknownOperationError,
-        "expected 'insert' or 'delete' in column 'op'; got 'upsert' in row 1. Mind the case.",
+        (
+            "expected 'insert' or 'delete' in column 'op'; got 'upsert' in row 1. Also taken are I and D, c and d, "
+            "+I and -D, update_preimage and update_postimage. An update of an edge is two rows: a deletion of the old "
+            "edge and an insertion of the new one."
+        ),
     ),
     (
         "types that disagree among themselves",
@@ -169,6 +173,7 @@ from dyntc_spark.errors import SessionError
 spark = session.local(1)
 c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark)
 c.create_views("deps")
+there = DynamicClosure.from_edges([("a", "b")], spark=spark, backend="spark")
 rows = spark.createDataFrame([("a", "c")], "src string, dst string")
 spark.stop()
 questions = [c.pairs, c.edges, c.changes, lambda: c.query([("a", "c")]), lambda: c.create_views("more"), c.on_spark]
@@ -182,6 +187,11 @@ for question in questions:
         sys.exit("no error")
 c.insert([("c", "d")])
 assert c.reaches("a", "d") and c.arrow.pairs().num_rows == 6
+again = session.local(1)
+for closure in (c, there):
+    closure.use(again)
+there.insert([("b", "x")])
+assert c.pairs().count() == 6 and there.reaches("a", "x") and there.pairs().count() == 3
 print("fine")
 """
 

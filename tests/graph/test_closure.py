@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dyntc_spark
-from dyntc_spark import DynamicClosure
+from dyntc_spark import BatchResult, DynamicClosure
 from dyntc_spark.closure import choose
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.errors import (
@@ -68,6 +68,22 @@ def test_insertions_and_deletions(closure):
     assert not closure.reaches("e", "d")
     assert closure.reaches("c", "b")
     assert closure.version == 2
+
+
+def test_a_batch_returns_what_it_did(closure):
+    told = closure.apply([("insert", "d", "e"), ("insert", "a", "b"), ("delete", "b", "c"), ("delete", "x", "y")])
+    assert told == BatchResult(version=1, inserted=1, deleted=1, ignored=2)
+    assert closure.insert([("a", "b")]) == BatchResult(version=2, ignored=1)
+    assert closure.delete([("d", "e")]) == BatchResult(version=3, deleted=1)
+    assert closure.drop(["e"]) == BatchResult(version=4)
+    assert closure.insert_at("b", targets=["c"]) == BatchResult(version=5, inserted=1)
+    assert closure.reset([("a", "b"), ("a", "b")]) == BatchResult(version=6, inserted=1)
+
+
+def test_a_batch_without_changes_makes_no_version(closure):
+    for change in (closure.insert, closure.delete, closure.apply):
+        assert change([]) == BatchResult(version=0)
+    assert closure.version == 0
 
 
 def test_an_insertion_at_a_vertex_is_one_batch(closure):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import uuid
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import (
     InputError,
     MissingColumnError,
@@ -100,7 +100,7 @@ def test_changes():
 @pytest.mark.parametrize(
     ("op", "message"),
     [
-        ("INSERT", "'insert' or 'delete' in column 'op'; got 'INSERT' in row 1"),
+        ("u", "'insert' or 'delete' in column 'op'; got 'u' in row 1. Also taken are"),
         (None, "got None in row 1"),
         ("upsert", "got 'upsert' in row 1"),
     ],
@@ -108,6 +108,14 @@ def test_changes():
 def test_an_unknown_operation(op, message):
     with pytest.raises(UnknownOperationError, match=message):
         read_changes([("insert", 1, 2), (op, 1, 2)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("INSERT", "Delete"), ("I", "D"), ("c", "d"), ("+I", "-D"), ("update_postimage", "update_preimage"), (" i", "d ")],
+)
+def test_what_other_tools_call_operations(words):
+    assert read_changes([(words[0], 1, 2), (words[1], 2, 3)])[1].tolist() == [True, False]
 
 
 def test_operations_that_are_no_words():
@@ -170,7 +178,6 @@ def test_no_table(table):
         ([("a", "b"), ("\ud800", "b")], "values that Arrow knows in column 'src'; got str: 'utf-8' codec can't encode"),
         ([(object(), object())], "values that Arrow knows in column 'src'; got object"),
         ([({"a": object()}, 3)], "values that Arrow knows in column 'src'; got dict"),
-        ([(uuid.UUID(int=1), uuid.UUID(int=2))], "column 'src'"),
         (pa.table({"src": pa.array([2**63], pa.uint64()), "dst": [1]}), "int64 in column 'src'; got uint64"),
     ],
 )
@@ -182,3 +189,10 @@ def test_types_that_disagree_or_name_no_vertex(table, message):
 def test_a_word_is_no_list_of_vertices():
     with pytest.raises(InputError, match="a list of vertices in 'sources'; got the single value 'ab'"):
         read_vertices("ab", "sources")
+
+
+def test_a_table_of_the_catalog_by_its_name(spark):
+    spark.createDataFrame([("a", "b"), ("b", "c")], "src string, dst string").createOrReplaceTempView("deps_in")
+    assert DynamicClosure.from_edges("deps_in", spark=spark).reaches("a", "c")
+    with pytest.raises(InputError, match=r"name of a table in Spark's catalog.*got 'edges\.csv'.*A file is read first"):
+        DynamicClosure.from_edges("edges.csv", spark=spark)

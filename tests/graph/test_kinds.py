@@ -106,3 +106,17 @@ def test_encoding_keeps_the_order_of_the_first_rows():
     places, different = encoded(column)
     assert (places.tolist(), different.to_pylist()) == ([0, 1, 0], [{"a": 2}, {"a": 1}])
     assert hashable(pa.array([["x"], [], ["y", "z"]])) == [("x",), (), ("y", "z")]
+
+
+def test_uuids_are_vertices_by_their_text():
+    a, b = uuid.UUID(int=1), uuid.UUID(int=2)
+    c = DynamicClosure.from_edges([(a, b)])
+    assert c.reaches(a, b)
+    assert c.reaches(str(a), b)
+    assert c.arrow.vertices()["vertex"].to_pylist() == [str(a), str(b)]
+    stored = pa.array([a.bytes, b.bytes], pa.binary(16))
+    if hasattr(pa, "uuid"):
+        column = pa.ExtensionArray.from_storage(pa.uuid(), stored)
+        c.insert(pa.table({"src": column[1:], "dst": column[:1]}))
+        assert c.reaches(b, a)
+    assert DynamicClosure.from_edges(pa.table({"src": stored[:1], "dst": stored[1:]})).reaches(a.bytes, b.bytes)
