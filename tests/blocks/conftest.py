@@ -6,6 +6,7 @@ import pytest
 
 from dyntc_spark import session
 from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.spark import SparkBackend
 from tests.blocks.oracle import RING_NAMES, RINGS, Plain
 
@@ -17,6 +18,15 @@ SAMPLES = {
     "wide": ((23, 53), 0.2),
     "empty": ((53, 53), 0.0),
 }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Let Spark carry the matrices of one ring, and those of the others in the slow tests: to Spark they are bytes."""
+    for item in items:
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        if given.get("backend") == "spark" and given.get("ring", COUNTING) != COUNTING:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

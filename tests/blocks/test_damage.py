@@ -131,6 +131,7 @@ print(json.dumps([said, backend.jobs.total + table.jobs.total - before]))
 """
 
 
+@pytest.mark.slow
 def test_a_closed_session():
     """In a process of its own: the session of the tests stays open."""
     done = subprocess.run(

@@ -210,7 +210,17 @@ def test_looking_starts_no_job_in_this_process(local_backend):
 
 
 @pytest.mark.parametrize("case", range(len(DEGENERATE)), ids=[f"{rows}x{columns}" for rows, columns in DEGENERATE])
-def test_every_method_at_the_edge(backend, case):
+def test_every_method_at_the_edge(local_backend, case):
+    at_the_edge(local_backend, case)
+
+
+@pytest.mark.parametrize("case", [0, 6, *(pytest.param(case, marks=pytest.mark.slow) for case in range(1, 6))])
+def test_every_method_at_the_edge_on_spark(spark_backend, case):
+    at_the_edge(spark_backend, case)
+
+
+def at_the_edge(backend, case):
+    """Call every method of a matrix that has hardly any rows or columns."""
     shape, ring = DEGENERATE[case], RINGS[case % 3]
     plain = Plain.random(ring, shape, 0.5, seed=case)
     blocks = plain.blocks(backend, SIZE)

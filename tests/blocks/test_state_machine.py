@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -115,8 +116,9 @@ def run(*backends, examples, steps):
 
 
 def test_the_local_backend_against_numpy(local_backend):
-    run(local_backend, examples=120, steps=50)
+    run(local_backend, examples=50, steps=30)
 
 
-def test_spark_against_the_local_backend(local_backend, spark_backend):
-    run(local_backend, spark_backend, examples=5, steps=8)
+@pytest.mark.parametrize(("examples", "steps"), [(3, 6), pytest.param(20, 12, marks=pytest.mark.slow)])
+def test_spark_against_the_local_backend(local_backend, spark_backend, examples, steps):
+    run(local_backend, spark_backend, examples=examples, steps=steps)

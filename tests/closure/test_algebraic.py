@@ -116,7 +116,10 @@ def test_many_batches_without_divergence(batches):
             assert inverse_holds(pair.engine)
 
 
-@pytest.mark.parametrize(("n", "degree"), [(150, 1.5), (130, 2.0), (90, 4.0), (700, 1.4)])
+LARGE = [pytest.param(*case, marks=pytest.mark.slow) for case in ((130, 2.0), (700, 1.4))]
+
+
+@pytest.mark.parametrize(("n", "degree"), [(150, 1.5), (90, 4.0), *LARGE])
 def test_large_components_are_born_and_broken(n, degree):
     rng = np.random.default_rng(n)
     pairs = {tuple(pair) for pair in rng.integers(n, size=(int(n * degree), 2)).tolist()}

@@ -62,6 +62,7 @@ def test_all_pairs_before_and_after_the_real_changes(debian):
     assert engine.verify().holds
 
 
+@pytest.mark.slow
 def test_changes_one_by_one(debian):
     """Insertions and deletions of single edges lead to what one batch leads to."""
     n = debian.vertices

@@ -50,6 +50,7 @@ def test_the_printed_lazy_set_misses_a_path_of_eight_vertices():
         assert engine.lookup([0], [3])[0] == right
 
 
+@pytest.mark.slow
 def test_deeper_recursion_is_right_by_another_init():
     for seed in range(2):
         play(lambda: DivideConquer(depth=3), seed, (5, 6, 7), length=8)

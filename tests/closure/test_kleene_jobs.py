@@ -28,6 +28,7 @@ ENGINES = {
     "centres, depth 2": (Centres, {"depth": 2}, lambda _: 2, lambda _: 20),
     "centres, depth 3": (Centres, {"depth": 3}, lambda _: 2, lambda _: 40),
 }
+LONG = {"divide_conquer, large leaves", "centres, depth 3"}
 #: What is really needed, at most, as the docstrings say.
 SEEN = {
     "divide_conquer": (10, 15),
@@ -38,7 +39,10 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in ENGINES],
+)
 def test_supersteps(name, monkeypatch):
     hand_over(monkeypatch)
     make, options, most_set, most_reset = ENGINES[name]

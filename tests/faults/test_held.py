@@ -34,7 +34,8 @@ def held(work, count, folder):
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.classic
+@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_builds_leave_only_the_last_state_in_memory(tmp_path, count):
     """In a JVM of 512 MiB. Old states used to stay until Python and the JVM had both collected garbage."""
     steps = [step["stored"] for step in held("builds", count, tmp_path)]

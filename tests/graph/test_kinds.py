@@ -56,6 +56,7 @@ def test_each_type_on_spark_and_back(kind, spark):
     assert c.stats()["pairs"] == again.stats()["edges"] == 3
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("kind", ["array", "interval", "timestamp_ntz"])
 def test_each_type_in_sql(kind, spark):
     first, second, third = CHAINS[kind]

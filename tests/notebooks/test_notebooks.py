@@ -22,7 +22,11 @@ def _no_window():
         plt.close("all")
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook",
+    [pytest.param(path, marks=[] if path == NOTEBOOKS[0] else [pytest.mark.classic]) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 def test_the_notebook_runs_and_draws(notebook, spark, monkeypatch, capsys):
     monkeypatch.setenv("DYNTC_NOTEBOOK_SIZE", "small")
     runpy.run_path(str(notebook), init_globals={"spark": spark})
