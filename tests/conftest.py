@@ -40,7 +40,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others.
 
-    Those marked ``classic`` are slow on other Sparks.
+    Those marked ``classic`` are slow on Spark Connect.
     """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
     if "slow" in config.option.markexpr:
         return
     wanted = config.getoption("--slow")
-    slow = {"slow"} if SPARK_KIND == "classic" else {"slow", "classic"}
+    slow = {"slow", "classic"} if SPARK_KIND == "connect" else {"slow"}
     left = [item for item in items if any(mark in item.keywords for mark in slow) != wanted]
     items[:] = [item for item in items if any(mark in item.keywords for mark in slow) == wanted]
     config.hook.pytest_deselected(items=left)

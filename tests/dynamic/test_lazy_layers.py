@@ -15,6 +15,7 @@ from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
 from dyntc_spark.dynamic.lazy_workers import Keys
 from dyntc_spark.errors import OverflowingCountError
 
+pytestmark = pytest.mark.classic
 N, HEIGHT = 90, 8  # twelve stripes, the last one ragged
 
 

@@ -13,6 +13,7 @@ from dyntc_spark.dynamic.polynomial import BooleanPolynomial
 from tests.dynamic.polynomial_oracle import History
 from tests.dynamic.polynomial_scripts import FORMS, apply, compare, draw, machine, remember, value
 
+pytestmark = pytest.mark.classic
 NEVER = float("inf")
 
 
@@ -58,6 +59,7 @@ def test_degree_2_jobs(backend):
     p.check_invariant()
 
 
+@pytest.mark.slow
 def test_degree_3_jobs(backend):
     rng = np.random.default_rng(1)
     form = ("A + A*B*C", {"A": (5, 5), "B": (5, 5), "C": (5, 5)})
