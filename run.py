@@ -49,10 +49,11 @@ CHECKS: list[Check] = [
     ("mypy", ["-m", "mypy"], ""),
     ("import layers", ["-c", LINT_IMPORTS], ""),
     ("known weaknesses of dependencies", ["-m", "tests.audit"], ""),
-    ("tests, classic Spark", ["-m", "pytest"], "classic"),
+    ("tests, classic Spark", ["-m", "pytest", "-m", "spark"], "classic"),
 ]
-# These run at the same time: a test on Spark mostly waits.
+# These run at the same time.
 CHECKS_BESIDE: list[Check] = [
+    ("tests without Spark", ["-m", "pytest", "-m", "not spark"], "classic"),
     ("tests, Spark Connect", ["-m", "pytest", "-m", "spark"], "connect"),
     ("tests, local cluster", ["-m", "pytest", "-m", "cluster"], "cluster"),
 ]
