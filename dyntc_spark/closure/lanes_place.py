@@ -29,8 +29,8 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 #: Bytes of a block, about.
 BLOCK_BYTES = 2**20
 CODEC = "lanes"
-#: How a batch made stripes: in this process, where they are, or by a build of all.
-HERE, APART, BUILT = "here", "apart", "built"
+#: How a batch made stripes: in this process, where they are, by a build of all, or by one with other numbers.
+HERE, APART, BUILT, OTHER_NUMBERS = "here", "apart", "built", "other numbers"
 NONE = np.zeros(0, np.int32)
 
 
@@ -86,7 +86,7 @@ class Change(NamedTuple):
     changed: Ids
     words: int  #: words that changed
     looked: int  #: words that were looked at
-    made: str  #: how the stripes after it were made: `HERE`, `APART` or `BUILT`
+    made: str  #: how the stripes after it were made: `HERE`, `APART`, `BUILT` or `OTHER_NUMBERS`
 
 
 class Place(Protocol):
@@ -135,9 +135,6 @@ class Place(Protocol):
 
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
-
-    def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
-        """Return the keys of the pairs that a batch made reachable, and of those that it made unreachable."""
 
     def rows(self, version: Version, *, look: bool) -> DataFrame | None:
         """Return ``number`` and ``reached`` for each vertex; None when the stripes are in this process."""
@@ -209,10 +206,6 @@ class InProcess:
         """Look whether every word is what its predecessors ask for."""
         return certificate.wrong(graph, version)
 
-    def differences(self, change: Change) -> tuple[Offsets, Offsets]:
-        """Compare the stripes before and after."""
-        return differences(change)
-
     def rows(self, version: Version, *, look: bool) -> None:
         """Return None: whoever asks is in the same process."""
         del version, look
@@ -220,14 +213,6 @@ class InProcess:
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the stripes and the members, cut into blocks."""
         return exhibited([*shown("members", members_of(version)), *shown("stripes", version.stripes)], spark)
-
-
-def differences(change: Change) -> tuple[Offsets, Offsets]:
-    """Compare the stripes before and after, all of which are at hand: words, or rows where members are others."""
-    before, after = change.before.version, change.after.version
-    if len(change.changed):
-        return answers.compared(before, after, answers.sources(before, after, change.altered, change.changed))
-    return answers.xor(before, after, change.altered)
 
 
 def members_of(version: Version) -> Stripes:

@@ -10,14 +10,13 @@ Spark (``lanes_blocks``). Some of them are at hand as well:
 A batch first looks which stripes it concerns, by a search on the edges. If they are few it reads those that are not at
 hand, by one job at most, and does the work here. If they are more than `HAND_BYTES`, one job does the work where
 they are (``lanes_revise``). An answer that a user asked for by name is collected here: pairs of a question, rows of
-vertices, changes of a batch.
+vertices. What a batch changed is a DataFrame, too (``lanes_difference``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,18 +29,13 @@ from dyntc_spark.closure.edge_set import checked
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes_blocks import Blocks, table_of
 from dyntc_spark.closure.lanes_build import pools
-from dyntc_spark.closure.lanes_changes import Comparison, compared
 from dyntc_spark.closure.lanes_graph import longer, shipped
 from dyntc_spark.closure.lanes_place import (
-    APART,
-    HERE,
     Apart,
     Batch,
     Built,
-    Change,
     InProcess,
     Near,
-    differences,
     exhibited,
     members_of,
     shown,
@@ -58,8 +52,6 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
 HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
-#: Bytes of stripes that may be read, before and after, to tell what a batch changed.
-COMPARED_BYTES = 2**26
 _HERE = InProcess()
 
 
@@ -215,26 +207,16 @@ class OnSpark:
                 parts[place] = part
         return np.append(0, np.cumsum(lengths)), np.concatenate([lanes_place.NONE, *parts])
 
-    def _with_rows(self, version: Version, vertices: Ids) -> Version | None:
-        """Return the version with the stripes of some vertices at hand: one job at most; None if they are too large."""
-        held = version.stripes
-        which = np.unique(version.members.component[vertices] // held.width)
-        absent: Ids = which[held.lengths[which] < 0]
-        if not len(absent):
-            return version
-        if self.stored.sizes[absent].sum() > COMPARED_BYTES:
-            return None
-        return version._replace(stripes=payload.overlaid(held, absent, self.stored.read(absent)))
-
     def _columns(self, version: Version, numbers: Ids) -> tuple[Offsets, Ids]:
         """Return what reaches components: one job over all blocks."""
-        told = self.stored.ask("find ancestors", lanes_tasks.holding(numbers, self._now(version)))
+        told = self.stored.ask("find ancestors", lanes_tasks.holding(numbers, self.newer(version)))
         found = [np.frombuffer(each, np.int32).reshape(2, -1) for _, each in told]
         which, lanes = np.concatenate([np.zeros((2, 0), np.int32), *found], axis=1)
         counts = np.bincount(which, minlength=len(numbers))
         return np.append(0, np.cumsum(counts)), lanes[np.argsort(which, kind="stable")]
 
-    def _now(self, version: Version) -> Overlay:
+    def newer(self, version: Version) -> Overlay:
+        """Return the stripes that are newer than their blocks."""
         return self._overlay(version.stripes, self.dirty)
 
     def pairs(self, version: Version) -> int:
@@ -242,7 +224,7 @@ class OnSpark:
         if not (version.stripes.lengths < 0).any():
             return _HERE.pairs(version)
         sizes = version.members.size
-        told = self.stored.ask("count pairs", lanes_tasks.counting(sizes, self._now(version)))
+        told = self.stored.ask("count pairs", lanes_tasks.counting(sizes, self.newer(version)))
         inner = int((sizes.astype(np.int64) * (sizes - 1)).sum())
         return inner + sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
 
@@ -250,31 +232,10 @@ class OnSpark:
         """Look whether every word is what its predecessors ask for: one job."""
         if not len(self.stored.firsts):
             return _HERE.wrong(graph, version)
-        told = self.stored.ask("certify", lanes_tasks.certifying(shipped(graph), version.members, self._now(version)))
+        told = self.stored.ask("certify", lanes_tasks.certifying(shipped(graph), version.members, self.newer(version)))
         found = [np.frombuffer(each, np.int64) for _, each in told]
         missing = np.concatenate([np.zeros(0, np.int64), *(each[1:] for each in found)])
         return missing, sum(int(each[0]) for each in found)
-
-    def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
-        """Compare the stripes before and after; on Spark one job, and two more where vertices have other numbers.
-
-        None after a build: then blocks before and after do not lie side by side. None also where too much would
-        have to be read here, because the components of very many vertices have other numbers than before.
-        """
-        if change.made != APART:
-            return differences(change) if change.made == HERE else None
-        (old, place), new = change.before, change.after.version
-        before = cast("OnSpark", place)  # a batch does not move the stripes
-        members, vertices = (old.members, new.members), new.vertices
-        work = Comparison(change.altered, change.changed, *members, vertices, before._now(old))  # noqa: SLF001
-        numbers = [each.component[:vertices] for each in members]
-        moved = np.flatnonzero(numbers[0] != numbers[1]).astype(np.int32)
-        whole = before._with_rows(old, moved), self._with_rows(new, moved)  # noqa: SLF001
-        if whole[0] is None or whole[1] is None:
-            return None
-        found = compared(before.stored, self.stored, work)
-        more = answers.compared(whole[0], whole[1], moved)
-        return np.sort(np.append(found[0], more[0])), np.sort(np.append(found[1], more[1]))
 
     # --- frames ------------------------------------------------------------------------------
 
@@ -285,7 +246,7 @@ class OnSpark:
         """
         if look:
             self.stored.look()
-        frame, overlay = self._frame(version)
+        frame, overlay = self.blocks_now(version)
         if frame is None:
             return self.stored.backend.spark.createDataFrame([], ROWS)
         return frame.mapInArrow(lanes_tasks.unfolding(version.members, overlay, version.vertices), ROWS)
@@ -293,17 +254,17 @@ class OnSpark:
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the blocks as they would be written now, and the members of components."""
         members = exhibited(shown("members", members_of(version)), spark)
-        frame, overlay = self._frame(version)
+        frame, overlay = self.blocks_now(version)
         if frame is None:
             return members
         firsts = np.array(sorted(overlay.ends))
         return frame.mapInArrow(lanes_tasks.exhibiting(firsts, overlay), BLOCKS).unionAll(members)
 
-    def _frame(self, version: Version) -> tuple[DataFrame | None, Overlay]:
+    def blocks_now(self, version: Version) -> tuple[DataFrame | None, Overlay]:
         """Return all blocks, and what is newer than these; None where there are no stripes."""
         stored, held = self.stored, version.stripes
         if len(stored.firsts):
-            return stored.frame(stored.firsts), self._now(version)
+            return stored.frame(stored.firsts), self.newer(version)
         every = np.arange(len(held.starts), dtype=np.int32)
         overlay = Overlay(every[:0], payload.picked(held, every[:0]), {0: len(every)}, len(every))
         if not version.vertices:

@@ -26,7 +26,7 @@ from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: The columns of blocks that come out of a task; ``origin`` is the first stripe of the block that one was made of.
 STRIPES = f"first int, origin int, payload binary, reports {REPORT}"
@@ -189,8 +189,8 @@ def certifying(graph: Shipped, members: Members, overlay: Overlay) -> Task:
     return each_row(start)
 
 
-def unfolding(members: Members, overlay: Overlay, vertices: int) -> Task:
-    """Make the task that gives a row of vertices for each vertex."""
+def unfolding(members: Members, overlay: Overlay, vertices: int, wanted: Flags | None = None) -> Task:
+    """Make the task that gives a row of vertices for each vertex, or for those that are ``wanted``."""
 
     def task(batches: Batches) -> Batches:
         before, every = by_number(members, vertices)
@@ -201,6 +201,8 @@ def unfolding(members: Members, overlay: Overlay, vertices: int) -> Task:
                 width, most = version.stripes.width, len(members.size)
                 counts = payload.reached_by(version.stripes, block.first, end, members.size, before)
                 inside = every[before[min(block.first * width, most)] : before[min(end * width, most)]]
+                if wanted is not None:
+                    inside = inside[wanted[inside]]
                 lengths = counts[members.component[inside] - block.first * width]
                 yield from _unfolded(version, inside, np.cumsum(lengths))
 
