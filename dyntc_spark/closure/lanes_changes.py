@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.blocks.workers import Batches
-from dyntc_spark.closure.lanes_place import by_number
+from dyntc_spark.closure.lanes_place import FEW_CHANGED, by_number
 from dyntc_spark.closure.lanes_tasks import Overlay, Task
 from dyntc_spark.kernels.lanes import answers, compare, payload
 from dyntc_spark.kernels.lanes.answers import Version
@@ -29,8 +29,6 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: A block with the first stripe of the old block that it is compared with.
 PIECES = "origin int, payload binary"
-#: Components with other members, up to which lanes are asked whether they reach one of them.
-FEW_CHANGED = 64
 _PAIRS = 2**20  # that are looked at, or given, at a time
 
 

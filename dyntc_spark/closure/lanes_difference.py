@@ -25,7 +25,7 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import lanes_place, lanes_tasks
 from dyntc_spark.closure.lanes_blocks import table_of
 from dyntc_spark.closure.lanes_changes import PIECES, Comparison, comparing, cutting, moved_vertices
-from dyntc_spark.closure.lanes_place import APART, HERE, OTHER_NUMBERS, Change, Closure
+from dyntc_spark.closure.lanes_place import APART, HERE, OTHER_NUMBERS, Change, Closure, compared_stripes
 from dyntc_spark.closure.lanes_spark import OnSpark
 from dyntc_spark.closure.lanes_tasks import ROWS, Overlay
 from dyntc_spark.closure.row_changes import CHANGED, nothing_changed, rows_compared
@@ -52,7 +52,7 @@ class Side(NamedTuple):
 def changed(change: Change, backend: SparkBackend) -> DataFrame:
     """Return the pairs that a batch changed: the columns `CHANGED`. No job."""
     before, after = change.before.version, change.after.version
-    which = stripes_of(change)
+    which = compared_stripes(change) if _at_hand(change) else change.altered
     if not after.vertices or (not len(which) and change.made != OTHER_NUMBERS):
         return nothing_changed(backend.spark)
     if change.made == OTHER_NUMBERS:
@@ -97,21 +97,11 @@ def look(change: Change, backend: SparkBackend) -> None:
             backend.collect("look for stripes", looking(kept.values()))
 
 
-def stripes_of(change: Change) -> Ids:
-    """Return the stripes that are to be compared."""
-    if not len(change.changed) or not _at_hand(change):
-        return change.altered
-    before, after = change.before.version, change.after.version
-    vertices = answers.sources(before, after, change.altered, change.changed)
-    lanes = np.concatenate([version.members.component[vertices] for version in (before, after)])
-    return np.union1d(change.altered, lanes // after.stripes.width).astype(np.int32)
-
-
 def lean(change: Change) -> Change:
     """Return a change that was made in this process, without the stripes that need not be compared."""
     if change.made == OTHER_NUMBERS:
         return change
-    which = stripes_of(change)
+    which = compared_stripes(change)
     before, after = (
         Closure(closure.version._replace(stripes=_only(closure.version.stripes, which)), closure.place)
         for closure in (change.before, change.after)

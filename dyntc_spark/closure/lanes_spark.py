@@ -16,7 +16,8 @@ vertices. What a batch changed is a DataFrame, too (``lanes_difference``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,11 +32,14 @@ from dyntc_spark.closure.lanes_blocks import Blocks, table_of
 from dyntc_spark.closure.lanes_build import pools
 from dyntc_spark.closure.lanes_graph import longer, shipped
 from dyntc_spark.closure.lanes_place import (
+    HERE,
     Apart,
     Batch,
     Built,
+    Change,
     InProcess,
     Near,
+    compared_stripes,
     exhibited,
     members_of,
     shown,
@@ -55,6 +59,13 @@ HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
 _HERE = InProcess()
 
 
+@dataclass
+class Count:
+    """A number that whoever finds it out leaves here for others; None before that."""
+
+    number: int | None = None
+
+
 @dataclass(frozen=True)
 class OnSpark:
     """Stripes in blocks on Spark, some of them at hand."""
@@ -63,6 +74,7 @@ class OnSpark:
     dirty: Flags  #: which stripes at hand are newer than those in blocks
     backend: str = "spark"
     least_looks: int = 2**24  # a job costs about as much
+    between: Count = field(default_factory=Count)  #: pairs of vertices of different components
 
     @classmethod
     def nothing(cls, backend: SparkBackend) -> OnSpark:
@@ -71,12 +83,12 @@ class OnSpark:
 
     # --- batches -----------------------------------------------------------------------------
 
-    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
+    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
         """Build the stripes: one job; none of them is at hand then."""
         del budget
-        stored, looks = Blocks.built(self.stored.backend, plan, width, count)
-        place = OnSpark(stored, np.zeros(count, np.bool_))
-        return Built(place._nowhere(width), place, looks)
+        stored, counts = Blocks.built(self.stored.backend, plan, sizes, width, count)
+        place = OnSpark(stored, np.zeros(count, np.bool_), between=Count(counts[lanes_tasks.PAIRS]))
+        return Built(place._nowhere(width), place, counts[lanes_tasks.BUILT])
 
     def taken(self, held: Stripes) -> tuple[Stripes, OnSpark]:
         """Take stripes that are all at hand to Spark: one job."""
@@ -110,28 +122,40 @@ class OnSpark:
         overlay = self._overlay(held, self.dirty & inside)
         work = Work(shipped(batch.graph), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
         after, counts = stored.replaced("revise stripes", revising(work), firsts)
-        place = OnSpark(after, self.dirty & ~inside)
+        known = self.between.number
+        pairs = None if known is None else known + counts[lanes_tasks.PAIRS]
+        place = OnSpark(after, self.dirty & ~inside, between=Count(pairs))
         left = payload.without(held, inside & (after.sizes > 0))
         left.lengths[inside & (after.sizes == 0)] = 0
         return Apart(left, place, which, counts[lanes_tasks.CHANGED], counts[lanes_tasks.LOOKED])
 
     def noted(self, altered: Ids) -> OnSpark:
         """Take note that stripes at hand have changed."""
-        if not len(altered):
-            return self
         dirty = self.dirty.copy()
         dirty[altered] = True
-        return replace(self, dirty=dirty)
+        return replace(self, dirty=dirty, between=Count())
+
+    def recount(self, change: Change) -> None:
+        """Take note of how many pairs there are now, where it was known before: a pass over stripes at hand."""
+        known = cast("OnSpark", change.before.place).between.number
+        if known is None or change.made != HERE:
+            return
+        which = compared_stripes(change)
+        were, are = (
+            answers.pairs_between(closure.version.stripes, answers.weights(closure.version.members.size), which)
+            for closure in (change.before, change.after)
+        )
+        self.between.number = known + are - were
 
     def written(self, held: Stripes) -> OnSpark:
         """Write the stripes that are newer than their blocks into these: one job."""
         which = np.flatnonzero(self.dirty).astype(np.int32)
         stored = self.stored.rewritten(which, payload.picked(held, which))
-        return OnSpark(stored, np.zeros(len(self.dirty), np.bool_))
+        return replace(self, stored=stored, dirty=np.zeros(len(self.dirty), np.bool_))
 
     def padded(self, count: int) -> OnSpark:
         """Take note that there are more stripes."""
-        return OnSpark(self.stored.padded(count), longer(self.dirty, count))
+        return replace(self, stored=self.stored.padded(count), dirty=longer(self.dirty, count))
 
     def byte_sizes(self, held: Stripes) -> Offsets:
         """Return how many bytes each stripe takes, here or in its block."""
@@ -220,13 +244,22 @@ class OnSpark:
         return self._overlay(version.stripes, self.dirty)
 
     def pairs(self, version: Version) -> int:
-        """Return how many pairs there are: one job that counts, unless all stripes are at hand."""
-        if not (version.stripes.lengths < 0).any():
-            return _HERE.pairs(version)
+        """Return how many pairs there are; where nobody knows, one job counts, unless all stripes are at hand.
+
+        The job that builds stripes counts as well, and those that change some tell how many pairs more there are.
+        """
         sizes = version.members.size
+        if self.between.number is None:
+            self.between.number = self._pairs_between(version)
+        return answers.pairs_within(sizes) + self.between.number
+
+    def _pairs_between(self, version: Version) -> int:
+        """Count the pairs of vertices of different components."""
+        sizes = version.members.size
+        if not (version.stripes.lengths < 0).any():
+            return answers.pairs_between(version.stripes, answers.weights(sizes))
         told = self.stored.ask("count pairs", lanes_tasks.counting(sizes, self.newer(version)))
-        inner = int((sizes.astype(np.int64) * (sizes - 1)).sum())
-        return inner + sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
+        return sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
 
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Look whether every word is what its predecessors ask for: one job."""

@@ -160,7 +160,8 @@ class Shown(Answers):
 
         Rows that are on Spark are not sent there, so that nobody has to know which of them have changed.
         """
-        if self._door.ask(lambda _, closure: closure.rows(session_for(self._spark)) is not None):
+        on_spark = self._door.now.backend == "spark"
+        if on_spark and self._door.ask(lambda _, closure: closure.rows(session_for(self._spark)) is not None):
             return touched
         rows = [touched.rows, self._door.difference()[1].rows]
         if isinstance(self._engine.current, CountsPaths):

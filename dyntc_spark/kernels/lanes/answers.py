@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.bits import lowest
+from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.arrays import room
@@ -155,34 +155,58 @@ def _lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Of
 
 def pairs(version: Version) -> int:
     """Return how many pairs of different vertices there are of which one reaches the other: a pass over the entries."""
-    sizes = version.members.size.astype(np.int64)
-    return int((sizes * (sizes - 1)).sum()) + pairs_between(version.stripes, version.members.size)
+    return pairs_within(version.members.size) + pairs_between(version.stripes, weights(version.members.size))
 
 
-def pairs_between(stripes: Stripes, sizes: Ids, which: Ids | None = None) -> int:
-    """Return how many pairs of vertices of different components the stripes have, where components have ``sizes``.
+def pairs_within(sizes: Ids) -> int:
+    """Return how many pairs of different vertices of the same component there are, where components have ``sizes``."""
+    wide = sizes.astype(np.int64)
+    return int((wide * (wide - 1)).sum())
 
-    ``which``: the stripes that count, by default all.
-    """
-    before = np.zeros(len(sizes) + 1, np.int64)  # members of all smaller numbers
+
+class Weights(NamedTuple):
+    """How many vertices components have."""
+
+    sizes: Ids
+    before: Offsets  #: for each number how many vertices are in components with smaller ones
+
+
+def weights(sizes: Ids) -> Weights:
+    """Return the weights of components that have ``sizes``."""
+    before = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=before[1:])
+    return Weights(sizes, before)
+
+
+def pairs_between(stripes: Stripes, weights: Weights, which: Ids | None = None, first: int = 0) -> int:
+    """Return how many pairs of vertices of different components the stripes have.
+
+    ``which``: the stripes that count, by default all. ``first``: the number of the first of ``stripes``.
+    """
     if which is None:
         which = np.arange(len(stripes.starts), dtype=np.int32)
-    return _pairs_between(stripes, sizes, before, which, spread(len(sizes)))
+    return _pairs_between(stripes, weights, which, first, spread(len(weights.sizes)))
 
 
 @compiled
-def _pairs_between(stripes: Stripes, sizes: Ids, before: Offsets, which: Ids, scratch: Spread) -> int:
-    total = 0
+def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int, scratch: Spread) -> int:
+    total, width = 0, stripes.width
     for stripe in which:
         s = np.int64(stripe)
+        lane = (first + s) * width
+        single = several = _ZERO  # lanes of one vertex, and of more
+        for k in range(min(width, len(weights.sizes) - lane)):
+            if weights.sizes[lane + k] == 1:
+                single |= _ONE << np.uint64(k)
+            elif weights.sizes[lane + k] > 1:
+                several |= _ONE << np.uint64(k)
         firsts, words = entries(stripes, s, scratch)
         for k in range(len(firsts) - 1):
-            word, lanes = words[k], 0
+            lanes, word = np.int64(popcount(words[k] & single)), words[k] & several
             while word:
-                lanes += sizes[s * stripes.width + lowest(word)]
+                lanes += weights.sizes[lane + lowest(word)]
                 word &= word - _ONE
-            total += lanes * (before[firsts[k + 1]] - before[firsts[k]])
+            total += lanes * (weights.before[firsts[k + 1]] - weights.before[firsts[k]])
     return total
 
 
