@@ -7,7 +7,6 @@ from dyntc_spark.closure import lanes_spark
 from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph.changed import Changed
-from dyntc_spark.graph.history import Difference
 from tests.graph.oracle import Plain
 
 START = [(f"v{v}", f"v{v + 1}") for v in range(12)]
@@ -25,7 +24,6 @@ def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog
     monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
     monkeypatch.setattr(Lanes, "changes", None)  # nobody may bring the pairs here
     monkeypatch.setattr(Changed, "collected", None)
-    monkeypatch.setattr(Difference, "named", None)
     location, plain, expected = str(tmp_path / "deps"), Plain(START), []
     c = DynamicClosure.from_edges(START, spark=delta, backend="spark")
     c.save(location, record_changes=True)
