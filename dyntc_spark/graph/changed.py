@@ -27,6 +27,7 @@ from dyntc_spark.graph.inputs import DELETE, INSERT
 from dyntc_spark.graph.store.kinds import to_storage
 
 _WON, _LOST = 0, 1  # reports of a task: how many pairs
+_COLUMNS = ["src", "dst", "won", "reports"]
 
 
 class Stored(NamedTuple):
@@ -132,9 +133,9 @@ def _counting(batches: Batches) -> Batches:
     for batch in batches:
         won += batch.column("won").true_count
         total += batch.num_rows
-        yield batch.append_column("reports", pa.nulls(batch.num_rows, REPORT_TYPE))
+        yield pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, REPORT_TYPE)], names=_COLUMNS)
     counts = ((_WON, won), (_LOST, total - won))
     reports = [{"operation": what, "key": count, "payload": None} for what, count in counts]
     nothing = [pa.nulls(1, kind) for kind in (pa.int32(), pa.int32(), pa.bool_())]
     arrays = [*nothing, pa.array([reports], REPORT_TYPE)]
-    yield pa.RecordBatch.from_arrays(arrays, names=["src", "dst", "won", "reports"])
+    yield pa.RecordBatch.from_arrays(arrays, names=_COLUMNS)
