@@ -129,13 +129,17 @@ def test_views_follow_on_spark(spark, monkeypatch):
 
 @pytest.mark.usefixtures("small")
 def test_moved_between_a_batch_and_the_question(spark):
+    """What a batch changed stays where it is, wherever the state goes, there and back."""
     both = Both(spark, 3)
-    expected = both.wide()
-    both.closure.in_process()
-    assert {tuple(row.values()) for row in both.closure.arrow.changes().to_pylist()} == expected
-    expected = both.wide()
-    both.closure.on_spark()
-    assert rows(both.closure.changes()) == expected
+    for made in ("apart", "here"):
+        expected = both.wide()
+        assert both.made == made
+        if made == "apart":
+            both.closure.in_process()
+            assert {tuple(row.values()) for row in both.closure.arrow.changes().to_pylist()} == expected
+        both.closure.on_spark()
+        assert rows(both.closure.changes()) == expected
+        both.closure.in_process()
 
 
 def test_an_engine_that_remembers_nothing(spark):
