@@ -152,6 +152,16 @@ class Engine(ABC):
         """
         return None
 
+    def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
+        """The pairs that the last batch changed: ``src int``, ``dst int``, ``won boolean`` (true: new, false: gone).
+
+        It is worked out where the state is, when the DataFrame is read. None when the state is in this process, and
+        from an engine that does not remember its last batch. With ``look`` one small job looks first whether Spark
+        still has what is to be read.
+        """
+        del spark, look
+        return None
+
     def snapshot(self) -> Engine | None:
         """Return an engine that answers as this one does now, whatever this one does later; it takes no batches.
 

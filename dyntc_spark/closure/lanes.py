@@ -16,12 +16,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.closure import lanes_difference
 from dyntc_spark.closure.edge_set import EdgeSet, checked, distinct, edges_of, keys_of
 from dyntc_spark.closure.engine import Certificate, Edges
-from dyntc_spark.closure.lanes_place import Change, Closure, InProcess, Place
+from dyntc_spark.closure.lanes_place import NONE, OTHER_NUMBERS, Change, Closure, InProcess, Place
 from dyntc_spark.closure.lanes_questions import Answering, Snapshot
 from dyntc_spark.closure.lanes_spark import OnSpark
 from dyntc_spark.closure.lanes_state import OrderGivenUp, State
@@ -92,7 +94,7 @@ class Lanes(Answering):
         try:
             change = self._state.apply(new, gone)
         except OrderGivenUp:
-            self._build(self._edge_set().replaced(edges_of(new), edges_of(gone)), n)
+            self._replace(self._edge_set().replaced(edges_of(new), edges_of(gone)))
             self._batches += 1
             return
         self._failed = None
@@ -100,18 +102,28 @@ class Lanes(Answering):
         self._batches += 1
         if self._batches % LOOK_AFTER == 0 and self._state.row_bytes > MOST_GROWTH * self._built + LEAST_GROWTH:
             self._build(EdgeSet.of(self.edges), n)
+            self._change = change  # the pairs are the same, whatever their numbers
         self._seconds = time.perf_counter() - started
 
     def changes(self) -> tuple[Edges, Edges] | None:
         """The pairs that the last batch made reachable, and those that it made unreachable, sorted.
 
         The exclusive or of the words before and after; by rows where components fell apart or merged. They are
-        collected here, wherever the stripes are.
+        collected here, wherever the stripes are. None where there was no batch since ``init``.
         """
         if self._change is None:
             return None
-        found = self._change.after.place.differences(self._change)
-        return None if found is None else (edges_of(found[0]), edges_of(found[1]))
+        won, lost = lanes_difference.collected(self._change)
+        return edges_of(won), edges_of(lost)
+
+    def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
+        """The pairs that the last batch changed, worked out where the stripes are; None when these are here."""
+        del spark
+        if self._change is None or self._spark is None:
+            return None
+        if look:
+            lanes_difference.look(self._change, self._spark)
+        return lanes_difference.changed(self._change, self._spark)
 
     def snapshot(self) -> Snapshot:
         """Return an engine that answers from the closure that there is now; nothing is copied."""
@@ -134,7 +146,9 @@ class Lanes(Answering):
         """Have the stripes of a state on another backend."""
         place: Place = InProcess() if to is None else OnSpark.nothing(to)
         self._state = state.moved(place)
-        self._spark, self._place, self._change = to, place, None
+        self._spark, self._place = to, place
+        if to is not None and self._change is not None:
+            self._change = lanes_difference.lean(self._change)
 
     @property
     def edges(self) -> Edges:
@@ -203,6 +217,12 @@ class Lanes(Answering):
         if self._failed is not None:
             self._state.restore(self._edge_set())
             self._failed = None
+
+    def _replace(self, edges: EdgeSet) -> None:
+        """Close other edges in place of those that there are, and remember what there was."""
+        before = self.closure
+        self._build(edges, self.vertices)
+        self._change = Change(before, self.closure, NONE, NONE, 0, 0, OTHER_NUMBERS)
 
     def _build(self, edges: EdgeSet, vertices: int) -> None:
         """Close other edges; nothing is replaced before all is made."""

@@ -62,16 +62,18 @@ class Blocks:
         self.firsts = np.array(sorted(first for layer in layers for first in layer.firsts), np.int64)
 
     @classmethod
-    def built(cls, backend: SparkBackend, plan: build.Plan, width: int, count: int) -> tuple[Blocks, int]:
-        """Build the stripes of an acyclic graph: one job; return also how many words were looked at."""
+    def built(
+        cls, backend: SparkBackend, plan: build.Plan, sizes: Ids, width: int, count: int
+    ) -> tuple[Blocks, dict[int, int]]:
+        """Build the stripes of an acyclic graph, whose components have ``sizes``: one job; return also its counts."""
         total = -(-len(plan.indices) // width)
         if not total:
-            return cls(backend, (), np.zeros(count, np.int64)), 0
-        task = lanes_tasks.building(plan, width, lanes_place.BLOCK_BYTES)
+            return cls(backend, (), np.zeros(count, np.int64)), {lanes_tasks.BUILT: 0, lanes_tasks.PAIRS: 0}
+        task = lanes_tasks.building(plan, sizes, width, lanes_place.BLOCK_BYTES)
         table = _ranges(total, backend.parallelism)
         kept, told = backend.build("build stripes", table, lambda source: source.mapInArrow(task, STRIPES))
-        layer, sizes, counts = _read(kept, told, np.zeros(count, np.int64))
-        return cls(backend, (layer,), sizes), counts[lanes_tasks.BUILT]
+        layer, taken, counts = _read(kept, told, np.zeros(count, np.int64))
+        return cls(backend, (layer,), taken), counts
 
     @classmethod
     def of_stripes(cls, backend: SparkBackend, stripes: Stripes) -> Blocks:
@@ -204,7 +206,7 @@ def _ranges(total: int, tasks: int) -> pa.Table:
 def _read(kept: Kept, told: pa.Table, sizes: Offsets) -> tuple[Layer, Offsets, dict[int, int]]:
     """Return blocks that were materialised, the bytes of all stripes with theirs, and what was counted."""
     firsts = []
-    counts = dict.fromkeys(range(lanes_tasks.CHANGED + 1), 0)
+    counts = dict.fromkeys(range(lanes_tasks.PAIRS + 1), 0)
     for reports in told.column("reports").to_pylist():
         for report in reports:
             if report["operation"] == lanes_tasks.SIZES:

@@ -1,31 +1,35 @@
-"""What a batch changed that was worked on where the blocks are: blocks before and after, compared by tasks.
+"""Tasks that compare blocks before and after a batch, and give the pairs that differ.
 
-Blocks after a batch know of which block they were made (``origin``), so those of one origin meet in one task. A vertex
-whose component has another number than before has its rows in two places: these rows are brought here.
+Blocks of the same stripes meet in one task: the old one first, then the new ones that have some of its stripes. The
+exclusive or of the words is what changed. Where components have other members than before, rows of vertices are
+compared instead; a vertex whose component has another number has its rows in two places, and is left out here
+(``lanes_difference`` says who compares it).
+
+What a task holds is a block before and one after, and some pairs at a time, whatever their number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.closure.lanes_blocks import Blocks
-from dyntc_spark.closure.lanes_tasks import STRIPES, Overlay, Task, answer, each_row
-from dyntc_spark.kernels.lanes import answers, payload
+from dyntc_spark.blocks.workers import Batches
+from dyntc_spark.closure.lanes_place import FEW_CHANGED, by_number
+from dyntc_spark.closure.lanes_tasks import Overlay, Task
+from dyntc_spark.kernels.lanes import answers, compare, payload
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.payload import Block
-from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.lanes.stripes import Stripes, spread
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
-#: Components with other members, up to which lanes are asked whether they reach one of them.
-FEW_CHANGED = 64
-_VERTICES = 64  # that are compared at a time
-_NO_KEYS = np.zeros(0, np.int64)
+#: A block with the first stripe of the old block that it is compared with.
+PIECES = "origin int, payload binary"
+_PAIRS = 2**20  # that are looked at, or given, at a time
 
 
 class Comparison(NamedTuple):
@@ -39,53 +43,87 @@ class Comparison(NamedTuple):
     overlay: Overlay  #: stripes that were newer than the blocks before
 
 
-def compared(old: Blocks, new: Blocks, work: Comparison) -> tuple[Offsets, Offsets]:
-    """Return the keys of the pairs that are new and of those that are gone: one job.
+def cutting(firsts: Offsets) -> Task:
+    """Make the task that cuts blocks where other ones begin, at ``firsts``, the first of which is 0."""
 
-    Where members are others, pairs of vertices whose component has another number are left out.
-    """
-    firsts = old.touched(work.which)
-    begins, ends = firsts, np.array([old.ends[first] for first in firsts.tolist()])
-    inside = np.searchsorted(begins, new.firsts, "right") - 1
-    made = new.firsts[(inside >= 0) & (new.firsts < ends[np.maximum(inside, 0)])]
-    before = old.frame(firsts).select(F.col("first").alias("origin"), F.lit(0).alias("side"), "payload")
-    after = new.frame(made).select("origin", F.lit(1).alias("side"), "payload")
-    both = before.unionAll(after).repartition(old.backend.parallelism, "origin").sortWithinPartitions("origin", "side")
-    table = old.backend.collect("compare stripes", both.mapInArrow(comparing(work), STRIPES))
-    return _keys(new.answers(table))
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for each in batch.column("payload"):
+                block = Block.decode(each.as_buffer())
+                inside = firsts[(firsts > block.first) & (firsts < block.end)]
+                ends = [block.first, *inside.tolist(), block.end]
+                origins = firsts[np.searchsorted(firsts, ends[:-1], "right") - 1]
+                pieces = [_piece(block, begin, end) for begin, end in pairwise(ends)]
+                arrays = [pa.array(origins, pa.int32()), pa.array(pieces, pa.binary())]
+                yield pa.RecordBatch.from_arrays(arrays, names=["origin", "payload"])
+
+    return task
 
 
 def comparing(work: Comparison) -> Task:
-    """Make the task that compares blocks, those of one origin one behind the other, the old one first."""
+    """Make the task that gives the pairs that differ, of blocks that are sorted by ``origin`` and ``side``."""
 
-    def start() -> Any:  # noqa: ANN401  (a function of rows, with what it holds)
-        old: list[Stripes] = []
+    def task(batches: Batches) -> Batches:
+        group: _Group | None = None
+        for batch in batches:
+            sides = batch.column("side").to_pylist()
+            for side, each in zip(sides, batch.column("payload"), strict=True):
+                block = Block.decode(each.as_buffer())
+                if side == 0:
+                    if group is not None:
+                        yield from group.rest()
+                    group = _Group(work, block)
+                elif group is not None:
+                    yield from group.compared(block)
+        if group is not None:
+            yield from group.rest()
 
-        def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-            block = Block.decode(row["payload"])
-            if row["side"] == 0:
-                old[:] = [work.overlay.placed(block)]
-                return
-            for won, lost in _differences(work, old[0], block):
-                if len(won) or len(lost):
-                    yield answer(block.first, np.concatenate([[len(won)], won, lost]).astype(np.int64).tobytes())
-
-        return run
-
-    return each_row(start)
+    return task
 
 
-def _differences(work: Comparison, old: Stripes, block: Block) -> Iterator[tuple[Offsets, Offsets]]:
-    """Compare the stripes of a block with what they were, some at a time."""
-    total, width = work.overlay.total, old.width
-    before = Version(work.before, old, work.vertices, 0)
-    after = Version(work.after, block.placed(total), work.vertices, 0)
-    a, b = np.searchsorted(work.which, [block.first, block.end])
-    which: Ids = work.which[a:b]
-    if not len(work.changed):
-        for k in range(len(which)):
-            yield answers.xor(before, after, which[k : k + 1])
-        return
+class _Group:
+    """An old block, with which new ones are compared."""
+
+    def __init__(self, work: Comparison, block: Block) -> None:
+        self._work = work
+        self._old = work.overlay.placed(block)
+        a, b = np.searchsorted(work.which, [block.first, work.overlay.ends[block.first]])
+        self._left: Ids = work.which[a:b]
+
+    def compared(self, block: Block) -> Iterator[pa.RecordBatch]:
+        """Compare the stripes of a new block."""
+        inside = (self._left >= block.first) & (self._left < block.end)
+        which, self._left = self._left[inside], self._left[~inside]
+        if len(which):
+            yield from _differences(self._work, self._old, block.placed(self._work.overlay.total), which)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Compare the stripes that no new block has, and that are empty now."""
+        if len(self._left):
+            nothing = payload.absent(self._work.overlay.total, self._old.width)
+            yield from _differences(self._work, self._old, nothing, self._left)
+
+
+def _differences(work: Comparison, old: Stripes, new: Stripes, which: Ids) -> Iterator[pa.RecordBatch]:
+    """Compare some stripes with what they were."""
+    before, after = Version(work.before, old, work.vertices, 0), Version(work.after, new, work.vertices, 0)
+    return _by_rows(work, before, after, which) if len(work.changed) else _by_words(before, after, which)
+
+
+def _by_words(before: Version, after: Version, which: Ids) -> Iterator[pa.RecordBatch]:
+    """Give the pairs of words that differ; members are the same."""
+    offsets, vertices = by_number(after.members, after.vertices)
+    width, scratch, most = after.stripes.width, spread(len(after.members.size)), max(_PAIRS, after.vertices)
+    for s in which.tolist():
+        runs = compare.runs(before.stripes, after.stripes, s, scratch)
+        for words, won in ((runs.won, True), (runs.lost, False)):
+            for sources, targets in compare.unfolded(offsets, vertices, s * width, runs, words, most):
+                yield _pairs(sources, targets, won=won)
+
+
+def _by_rows(work: Comparison, before: Version, after: Version, which: Ids) -> Iterator[pa.RecordBatch]:
+    """Give the pairs of vertices whose rows differ and whose component has the same number."""
+    width = after.stripes.width
     lanes = (which[:, None] * width + np.arange(width, dtype=np.int32)).ravel()
     if len(work.changed) <= FEW_CHANGED:
         reaching = [payload.columns_of(version.stripes, work.changed)[1] for version in (before, after)]
@@ -96,8 +134,27 @@ def _differences(work: Comparison, old: Stripes, block: Block) -> Iterator[tuple
     component = work.after.component[: work.vertices]
     stays = inside[component] & (component == work.before.component[: work.vertices])
     vertices = np.flatnonzero(stays).astype(np.int32)
-    for begin in range(0, len(vertices), _VERTICES):
-        yield answers.compared(before, after, vertices[begin : begin + _VERTICES])
+    looks = np.cumsum(
+        _row_lengths(before, which, component[vertices]) + _row_lengths(after, which, component[vertices])
+    )
+    begin = 0
+    while begin < len(vertices):
+        upto = (looks[begin - 1] if begin else 0) + _PAIRS
+        end = max(begin + 1, int(np.searchsorted(looks, upto, "right")))
+        for keys, won in zip(answers.compared(before, after, vertices[begin:end]), (True, False), strict=True):
+            if len(keys):
+                yield _pairs((keys >> 32).astype(np.int32), (keys & (2**32 - 1)).astype(np.int32), won=won)
+        begin = end
+
+
+def _row_lengths(version: Version, which: Ids, lanes: Ids) -> Offsets:
+    """Return how many vertices each of ``lanes`` reaches, which are lanes of ``which`` stripes."""
+    sizes, first, end = version.members.size, int(which[0]), int(which[-1]) + 1
+    before = np.append(0, np.cumsum(sizes, dtype=np.int64))
+    found: Offsets = payload.reached_by(version.stripes, first, end, sizes, before)[
+        lanes - first * version.stripes.width
+    ]
+    return found
 
 
 def _is_same(old: Stripes, new: Stripes, s: int) -> bool:
@@ -111,10 +168,17 @@ def _is_same(old: Stripes, new: Stripes, s: int) -> bool:
     return all(np.array_equal(a[at[s] : at[s] + length], b[there[s] : there[s] + length]) for a, at, b, there in pools)
 
 
-def _keys(told: list[tuple[int, pa.Buffer]]) -> tuple[Offsets, Offsets]:
-    won, lost = [_NO_KEYS], [_NO_KEYS]
-    for _, each in told:
-        found = np.frombuffer(each, np.int64)
-        won.append(found[1 : 1 + found[0]])
-        lost.append(found[1 + found[0] :])
-    return np.sort(np.concatenate(won)), np.sort(np.concatenate(lost))
+def moved_vertices(before: Members, after: Members, vertices: int) -> Flags:
+    """Return for each vertex whether its component has another number than before."""
+    found: Flags = before.component[:vertices] != after.component[:vertices]
+    return found
+
+
+def _piece(block: Block, begin: int, end: int) -> bytes:
+    which = np.arange(begin - block.first, end - block.first, dtype=np.int32)
+    return Block(begin, payload.picked(block.stripes, which)).encode()
+
+
+def _pairs(sources: Ids, targets: Ids, *, won: bool) -> pa.RecordBatch:
+    arrays = [pa.array(sources), pa.array(targets), pa.array(np.full(len(sources), won))]
+    return pa.RecordBatch.from_arrays(arrays, names=["src", "dst", "won"])

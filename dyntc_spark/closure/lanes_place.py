@@ -23,14 +23,16 @@ from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges
 from dyntc_spark.kernels.lanes.payload import Block, byte_sizes, held_pairs, of_lists
 from dyntc_spark.kernels.lanes.steps import Lost, Revised
-from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.kernels.lanes.stripes import ABSENT, Stripes
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: Bytes of a block, about.
 BLOCK_BYTES = 2**20
 CODEC = "lanes"
-#: How a batch made stripes: in this process, where they are, or by a build of all.
-HERE, APART, BUILT = "here", "apart", "built"
+#: How a batch made stripes: in this process, where they are, by a build of all, or by one with other numbers.
+HERE, APART, BUILT, OTHER_NUMBERS = "here", "apart", "built", "other numbers"
+#: Components with other members, up to which lanes are asked whether they reach one of them.
+FEW_CHANGED = 64
 NONE = np.zeros(0, np.int32)
 
 
@@ -42,6 +44,7 @@ class Batch(NamedTuple):
     parts: Merges
     inserted: Offsets
     most_looks: int  #: words that may be looked at, in all stripes, before a build is cheaper
+    sizes: Ids  #: of components, before the batch
 
 
 class Built(NamedTuple):
@@ -86,7 +89,7 @@ class Change(NamedTuple):
     changed: Ids
     words: int  #: words that changed
     looked: int  #: words that were looked at
-    made: str  #: how the stripes after it were made: `HERE`, `APART` or `BUILT`
+    made: str  #: how the stripes after it were made: `HERE`, `APART`, `BUILT` or `OTHER_NUMBERS`
 
 
 class Place(Protocol):
@@ -100,8 +103,11 @@ class Place(Protocol):
     def least_looks(self) -> int:
         """Return how many looks at words take as long as it takes to begin a build."""
 
-    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
-        """Build all stripes of an acyclic graph; there are ``count``, empty ones at the end included."""
+    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
+        """Build all stripes of an acyclic graph; there are ``count``, empty ones at the end included.
+
+        ``sizes``: how many vertices the component of each number has.
+        """
 
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | None:
         """Have the wanted stripes at hand; None when they are too many, and the work is better done `apart`."""
@@ -111,6 +117,9 @@ class Place(Protocol):
 
     def noted(self, altered: Ids) -> Place:
         """Take note that stripes at hand are newer than elsewhere."""
+
+    def recount(self, change: Change) -> None:
+        """Take note of how many pairs there are after a change that was made in this process, where that is known."""
 
     def padded(self, count: int) -> Place:
         """Take note that there are so many stripes; the new ones are empty."""
@@ -136,9 +145,6 @@ class Place(Protocol):
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
 
-    def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
-        """Return the keys of the pairs that a batch made reachable, and of those that it made unreachable."""
-
     def rows(self, version: Version, *, look: bool) -> DataFrame | None:
         """Return ``number`` and ``reached`` for each vertex; None when the stripes are in this process."""
 
@@ -153,9 +159,9 @@ class InProcess:
     backend: str = "local"
     least_looks: int = 4096
 
-    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
+    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
         """Build the stripes, by several threads where they are many."""
-        del count
+        del sizes, count
         stripes, looks = built(plan, width, UNBOUNDED if budget is None else budget)
         return Built(stripes, self, looks)
 
@@ -172,6 +178,10 @@ class InProcess:
         """Do nothing: there is no other copy."""
         del altered
         return self
+
+    def recount(self, change: Change) -> None:
+        """Do nothing: pairs are counted when somebody asks."""
+        del change
 
     def padded(self, count: int) -> InProcess:
         """Do nothing."""
@@ -209,10 +219,6 @@ class InProcess:
         """Look whether every word is what its predecessors ask for."""
         return certificate.wrong(graph, version)
 
-    def differences(self, change: Change) -> tuple[Offsets, Offsets]:
-        """Compare the stripes before and after."""
-        return differences(change)
-
     def rows(self, version: Version, *, look: bool) -> None:
         """Return None: whoever asks is in the same process."""
         del version, look
@@ -222,12 +228,16 @@ class InProcess:
         return exhibited([*shown("members", members_of(version)), *shown("stripes", version.stripes)], spark)
 
 
-def differences(change: Change) -> tuple[Offsets, Offsets]:
-    """Compare the stripes before and after, all of which are at hand: words, or rows where members are others."""
+def compared_stripes(change: Change) -> Ids:
+    """Return the stripes at hand whose pairs may have changed: those that did, and what reaches other members."""
     before, after = change.before.version, change.after.version
-    if len(change.changed):
-        return answers.compared(before, after, answers.sources(before, after, change.altered, change.changed))
-    return answers.xor(before, after, change.altered)
+    if not len(change.changed):
+        return change.altered
+    if len(change.changed) > FEW_CHANGED:
+        return np.flatnonzero(after.stripes.lengths > ABSENT).astype(np.int32)
+    vertices = answers.sources(before, after, change.altered, change.changed)
+    lanes = np.concatenate([version.members.component[vertices] for version in (before, after)])
+    return np.union1d(change.altered, lanes // after.stripes.width).astype(np.int32)
 
 
 def members_of(version: Version) -> Stripes:

@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from dyntc_spark.closure.lanes_build import UNBOUNDED
 from dyntc_spark.closure.lanes_graph import Shipped
-from dyntc_spark.closure.lanes_tasks import CHANGED, LOOKED, Overlay, Row, Task, each_row, written
-from dyntc_spark.kernels.lanes import build, payload, slots, steps
+from dyntc_spark.closure.lanes_tasks import CHANGED, LOOKED, PAIRS, Overlay, Row, Task, each_row, written
+from dyntc_spark.kernels.lanes import answers, build, payload, slots, steps
 from dyntc_spark.kernels.lanes.graph import Merges, condensed
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.steps import Lost
 from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.kernels.reach import Offsets
+from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Looks that a block may take, however small it is, and for each that its part of a build takes.
 LEAST_LOOKS, MOST_BUILDS = 4096, 2
@@ -35,6 +35,7 @@ class Work(NamedTuple):
     parts: Merges
     inserted: Offsets
     most_looks: int  #: that a build of all stripes takes
+    sizes: Ids  #: of components, before the batch
     overlay: Overlay
     size: int  #: bytes of a block, about
 
@@ -48,8 +49,10 @@ def revising(work: Work) -> Task:
         def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
             block = Block.decode(row["payload"])
             end = work.overlay.ends[block.first]
-            made, counts = workshop.revised(work.overlay.placed(block), block.first, end)
-            reports = tuple(zip((LOOKED, CHANGED), counts, strict=True))
+            held = work.overlay.placed(block)
+            made, counts = workshop.revised(held, block.first, end)
+            more = workshop.more_pairs(held, made, block.first, end)
+            reports = tuple(zip((LOOKED, CHANGED, PAIRS), (*counts, more), strict=True))
             yield from written(made, block.first, end, work.size, reports)
 
         return run
@@ -67,6 +70,16 @@ class Workshop:
         self._tails = work.graph.members.component[work.inserted >> 32]
         self._scratch = slots.scratch(len(work.graph.members.size))
         self._plan: build.Plan | None = None
+        sizes = work.sizes, self._after.members.size
+        self._weights = [answers.weights(each) for each in sizes]
+
+    def more_pairs(self, old: Stripes, new: Stripes, first: int, end: int) -> int:
+        """Return how many pairs more than before the stripes of a block have."""
+        which = np.arange(first, end, dtype=np.int32)
+        were, are = (
+            answers.pairs_between(held, weights, which) for held, weights in zip((old, new), self._weights, strict=True)
+        )
+        return are - were
 
     def revised(self, held: Stripes, first: int, end: int) -> tuple[Stripes, tuple[int, int]]:
         """Shrink and grow the stripes of a block; return also how many words were looked at, and how many changed."""

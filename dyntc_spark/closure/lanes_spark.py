@@ -10,13 +10,13 @@ Spark (``lanes_blocks``). Some of them are at hand as well:
 A batch first looks which stripes it concerns, by a search on the edges. If they are few it reads those that are not at
 hand, by one job at most, and does the work here. If they are more than `HAND_BYTES`, one job does the work where
 they are (``lanes_revise``). An answer that a user asked for by name is collected here: pairs of a question, rows of
-vertices, changes of a batch.
+vertices. What a batch changed is a DataFrame, too (``lanes_difference``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -30,10 +30,8 @@ from dyntc_spark.closure.edge_set import checked
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes_blocks import Blocks, table_of
 from dyntc_spark.closure.lanes_build import pools
-from dyntc_spark.closure.lanes_changes import Comparison, compared
 from dyntc_spark.closure.lanes_graph import longer, shipped
 from dyntc_spark.closure.lanes_place import (
-    APART,
     HERE,
     Apart,
     Batch,
@@ -41,7 +39,7 @@ from dyntc_spark.closure.lanes_place import (
     Change,
     InProcess,
     Near,
-    differences,
+    compared_stripes,
     exhibited,
     members_of,
     shown,
@@ -58,9 +56,14 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
 HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
-#: Bytes of stripes that may be read, before and after, to tell what a batch changed.
-COMPARED_BYTES = 2**26
 _HERE = InProcess()
+
+
+@dataclass
+class Count:
+    """A number that whoever finds it out leaves here for others; None before that."""
+
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class OnSpark:
     dirty: Flags  #: which stripes at hand are newer than those in blocks
     backend: str = "spark"
     least_looks: int = 2**24  # a job costs about as much
+    between: Count = field(default_factory=Count)  #: pairs of vertices of different components
 
     @classmethod
     def nothing(cls, backend: SparkBackend) -> OnSpark:
@@ -79,12 +83,12 @@ class OnSpark:
 
     # --- batches -----------------------------------------------------------------------------
 
-    def built(self, plan: build.Plan, width: int, count: int, budget: int | None) -> Built:
+    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
         """Build the stripes: one job; none of them is at hand then."""
         del budget
-        stored, looks = Blocks.built(self.stored.backend, plan, width, count)
-        place = OnSpark(stored, np.zeros(count, np.bool_))
-        return Built(place._nowhere(width), place, looks)
+        stored, counts = Blocks.built(self.stored.backend, plan, sizes, width, count)
+        place = OnSpark(stored, np.zeros(count, np.bool_), between=Count(counts[lanes_tasks.PAIRS]))
+        return Built(place._nowhere(width), place, counts[lanes_tasks.BUILT])
 
     def taken(self, held: Stripes) -> tuple[Stripes, OnSpark]:
         """Take stripes that are all at hand to Spark: one job."""
@@ -118,28 +122,40 @@ class OnSpark:
         overlay = self._overlay(held, self.dirty & inside)
         work = Work(shipped(batch.graph), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
         after, counts = stored.replaced("revise stripes", revising(work), firsts)
-        place = OnSpark(after, self.dirty & ~inside)
+        known = self.between.number
+        pairs = None if known is None else known + counts[lanes_tasks.PAIRS]
+        place = OnSpark(after, self.dirty & ~inside, between=Count(pairs))
         left = payload.without(held, inside & (after.sizes > 0))
         left.lengths[inside & (after.sizes == 0)] = 0
         return Apart(left, place, which, counts[lanes_tasks.CHANGED], counts[lanes_tasks.LOOKED])
 
     def noted(self, altered: Ids) -> OnSpark:
         """Take note that stripes at hand have changed."""
-        if not len(altered):
-            return self
         dirty = self.dirty.copy()
         dirty[altered] = True
-        return replace(self, dirty=dirty)
+        return replace(self, dirty=dirty, between=Count())
+
+    def recount(self, change: Change) -> None:
+        """Take note of how many pairs there are now, where it was known before: a pass over stripes at hand."""
+        known = cast("OnSpark", change.before.place).between.number
+        if known is None or change.made != HERE:
+            return
+        which = compared_stripes(change)
+        were, are = (
+            answers.pairs_between(closure.version.stripes, answers.weights(closure.version.members.size), which)
+            for closure in (change.before, change.after)
+        )
+        self.between.number = known + are - were
 
     def written(self, held: Stripes) -> OnSpark:
         """Write the stripes that are newer than their blocks into these: one job."""
         which = np.flatnonzero(self.dirty).astype(np.int32)
         stored = self.stored.rewritten(which, payload.picked(held, which))
-        return OnSpark(stored, np.zeros(len(self.dirty), np.bool_))
+        return replace(self, stored=stored, dirty=np.zeros(len(self.dirty), np.bool_))
 
     def padded(self, count: int) -> OnSpark:
         """Take note that there are more stripes."""
-        return OnSpark(self.stored.padded(count), longer(self.dirty, count))
+        return replace(self, stored=self.stored.padded(count), dirty=longer(self.dirty, count))
 
     def byte_sizes(self, held: Stripes) -> Offsets:
         """Return how many bytes each stripe takes, here or in its block."""
@@ -215,66 +231,44 @@ class OnSpark:
                 parts[place] = part
         return np.append(0, np.cumsum(lengths)), np.concatenate([lanes_place.NONE, *parts])
 
-    def _with_rows(self, version: Version, vertices: Ids) -> Version | None:
-        """Return the version with the stripes of some vertices at hand: one job at most; None if they are too large."""
-        held = version.stripes
-        which = np.unique(version.members.component[vertices] // held.width)
-        absent: Ids = which[held.lengths[which] < 0]
-        if not len(absent):
-            return version
-        if self.stored.sizes[absent].sum() > COMPARED_BYTES:
-            return None
-        return version._replace(stripes=payload.overlaid(held, absent, self.stored.read(absent)))
-
     def _columns(self, version: Version, numbers: Ids) -> tuple[Offsets, Ids]:
         """Return what reaches components: one job over all blocks."""
-        told = self.stored.ask("find ancestors", lanes_tasks.holding(numbers, self._now(version)))
+        told = self.stored.ask("find ancestors", lanes_tasks.holding(numbers, self.newer(version)))
         found = [np.frombuffer(each, np.int32).reshape(2, -1) for _, each in told]
         which, lanes = np.concatenate([np.zeros((2, 0), np.int32), *found], axis=1)
         counts = np.bincount(which, minlength=len(numbers))
         return np.append(0, np.cumsum(counts)), lanes[np.argsort(which, kind="stable")]
 
-    def _now(self, version: Version) -> Overlay:
+    def newer(self, version: Version) -> Overlay:
+        """Return the stripes that are newer than their blocks."""
         return self._overlay(version.stripes, self.dirty)
 
     def pairs(self, version: Version) -> int:
-        """Return how many pairs there are: one job that counts, unless all stripes are at hand."""
-        if not (version.stripes.lengths < 0).any():
-            return _HERE.pairs(version)
+        """Return how many pairs there are; where nobody knows, one job counts, unless all stripes are at hand.
+
+        The job that builds stripes counts as well, and those that change some tell how many pairs more there are.
+        """
         sizes = version.members.size
-        told = self.stored.ask("count pairs", lanes_tasks.counting(sizes, self._now(version)))
-        inner = int((sizes.astype(np.int64) * (sizes - 1)).sum())
-        return inner + sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
+        if self.between.number is None:
+            self.between.number = self._pairs_between(version)
+        return answers.pairs_within(sizes) + self.between.number
+
+    def _pairs_between(self, version: Version) -> int:
+        """Count the pairs of vertices of different components."""
+        sizes = version.members.size
+        if not (version.stripes.lengths < 0).any():
+            return answers.pairs_between(version.stripes, answers.weights(sizes))
+        told = self.stored.ask("count pairs", lanes_tasks.counting(sizes, self.newer(version)))
+        return sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
 
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Look whether every word is what its predecessors ask for: one job."""
         if not len(self.stored.firsts):
             return _HERE.wrong(graph, version)
-        told = self.stored.ask("certify", lanes_tasks.certifying(shipped(graph), version.members, self._now(version)))
+        told = self.stored.ask("certify", lanes_tasks.certifying(shipped(graph), version.members, self.newer(version)))
         found = [np.frombuffer(each, np.int64) for _, each in told]
         missing = np.concatenate([np.zeros(0, np.int64), *(each[1:] for each in found)])
         return missing, sum(int(each[0]) for each in found)
-
-    def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
-        """Compare the stripes before and after; on Spark one job, and two more where vertices have other numbers.
-
-        None after a build: then blocks before and after do not lie side by side. None also where too much would
-        have to be read here, because the components of very many vertices have other numbers than before.
-        """
-        if change.made != APART:
-            return differences(change) if change.made == HERE else None
-        (old, place), new = change.before, change.after.version
-        before = cast("OnSpark", place)  # a batch does not move the stripes
-        members, vertices = (old.members, new.members), new.vertices
-        work = Comparison(change.altered, change.changed, *members, vertices, before._now(old))  # noqa: SLF001
-        numbers = [each.component[:vertices] for each in members]
-        moved = np.flatnonzero(numbers[0] != numbers[1]).astype(np.int32)
-        whole = before._with_rows(old, moved), self._with_rows(new, moved)  # noqa: SLF001
-        if whole[0] is None or whole[1] is None:
-            return None
-        found = compared(before.stored, self.stored, work)
-        more = answers.compared(whole[0], whole[1], moved)
-        return np.sort(np.append(found[0], more[0])), np.sort(np.append(found[1], more[1]))
 
     # --- frames ------------------------------------------------------------------------------
 
@@ -285,7 +279,7 @@ class OnSpark:
         """
         if look:
             self.stored.look()
-        frame, overlay = self._frame(version)
+        frame, overlay = self.blocks_now(version)
         if frame is None:
             return self.stored.backend.spark.createDataFrame([], ROWS)
         return frame.mapInArrow(lanes_tasks.unfolding(version.members, overlay, version.vertices), ROWS)
@@ -293,17 +287,17 @@ class OnSpark:
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the blocks as they would be written now, and the members of components."""
         members = exhibited(shown("members", members_of(version)), spark)
-        frame, overlay = self._frame(version)
+        frame, overlay = self.blocks_now(version)
         if frame is None:
             return members
         firsts = np.array(sorted(overlay.ends))
         return frame.mapInArrow(lanes_tasks.exhibiting(firsts, overlay), BLOCKS).unionAll(members)
 
-    def _frame(self, version: Version) -> tuple[DataFrame | None, Overlay]:
+    def blocks_now(self, version: Version) -> tuple[DataFrame | None, Overlay]:
         """Return all blocks, and what is newer than these; None where there are no stripes."""
         stored, held = self.stored, version.stripes
         if len(stored.firsts):
-            return stored.frame(stored.firsts), self._now(version)
+            return stored.frame(stored.firsts), self.newer(version)
         every = np.arange(len(held.starts), dtype=np.int32)
         overlay = Overlay(every[:0], payload.picked(held, every[:0]), {0: len(every)}, len(every))
         if not version.vertices:

@@ -105,7 +105,9 @@ class State:
         room = vertices + vertices // SPARE_PART + 16
         stripe_count = -(-room // width)
         self._budget = budget
-        made = place.built(plan, width, stripe_count, budget)
+        sizes = np.zeros(len(plan.indices), np.int32)
+        sizes[plan.numbers] = np.diff(members[0])
+        made = place.built(plan, sizes, width, stripe_count, budget)
         #: Looks that a step of a batch may take before a build is cheaper.
         self.most_looks = max(made.looks, made.place.least_looks)
         self.graph = new_graph(adjacency, component, members, plan.numbers, room)
@@ -164,7 +166,8 @@ class State:
             return self._build(parts, inserted, edges)
         wanted = self._brought(lambda: self._concerned(lost, parts, inserted))
         if wanted is not None:
-            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks), wanted, edges)
+            sizes = self.version.members.size
+            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), wanted, edges)
         return self._here(lost, parts, inserted, edges)
 
     def _brought(self, concerned: Callable[[], Ids]) -> Ids | None:
@@ -235,7 +238,9 @@ class State:
         before = self.closure
         self.closure = Closure(Version(self.graph.members, held, before.version.vertices, edges), place)
         words, looked = self._scratch.counts[[slots.CHANGED, slots.LOOKED]].tolist()
-        return Change(before, self.closure, altered, _changed(*members), words, looked, made)
+        change = Change(before, self.closure, altered, _changed(*members), words, looked, made)
+        place.recount(change)
+        return change
 
     def _apart(self, work: Batch, which: Ids, edges: int) -> Change:
         """Let the stripes be worked on where they are, and bring the graph here to the same state."""
@@ -252,7 +257,8 @@ class State:
         """Build all stripes of the working graph, with the numbers that it has."""
         held = self.version.stripes
         count = len(held.starts)
-        made = self.closure.place.built(build.Plan(*condensed(self.graph)), held.width, count, self._budget)
+        plan, sizes = build.Plan(*condensed(self.graph)), self.graph.members.size
+        made = self.closure.place.built(plan, sizes, held.width, count, self._budget)
         self.most_looks = max(made.looks, made.place.least_looks)
         self._used = stripes.sizes(made.stripes)
         return padded(made.stripes, count), made.place

@@ -26,13 +26,14 @@ from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: The columns of blocks that come out of a task; ``origin`` is the first stripe of the block that one was made of.
 STRIPES = f"first int, origin int, payload binary, reports {REPORT}"
 ROWS = "number int, reached array<int>"
-#: Reports: the bytes of a block's stripes; words that were looked at by a build, a shrink and a grow; words changed.
-SIZES, BUILT, LOOKED, CHANGED = range(4)
+#: Reports: the bytes of a block's stripes; words that were looked at by a build, a shrink and a grow; words changed;
+#: pairs of vertices of different components, or how many more there are than before.
+SIZES, BUILT, LOOKED, CHANGED, PAIRS = range(5)
 _BATCH = 2**20  # numbers in a batch of unfolded rows, or in an answer
 _LANES = 64  # whose rows are in one answer
 Task: TypeAlias = Callable[[Batches], Batches]
@@ -59,25 +60,33 @@ class Overlay(NamedTuple):
         return payload.overlaid(held, self.which[a:b], more)
 
 
-def building(plan: build.Plan, width: int, size: int) -> Task:
+def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
     """Make the task that builds the stripes from ``begin`` to ``end``, and gives blocks of about ``size`` bytes.
+
+    Components have ``sizes``, by which pairs are counted.
 
     It holds some blocks at a time, and a line of eight words for each component that their lanes reach.
     """
 
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        begin, end, step = row["begin"], row["end"], 4 * build.TOGETHER
-        while begin < end:
-            stop = min(begin + step, end)
-            made, looks = build.build(plan, width, begin, stop, UNBOUNDED)
-            for block in Block(begin, made).cut(size):
-                yield _block(block, block.first, (BUILT, looks))
-                looks = 0
-            taken = max(int(payload.byte_sizes(made).sum()), 1)
-            fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
-            begin, step = stop, min(max(fits, build.TOGETHER), 4 * step)
+    def start() -> Row:
+        weights = answers.weights(sizes)
 
-    return each_row(lambda: run)
+        def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+            begin, end, step = row["begin"], row["end"], 4 * build.TOGETHER
+            while begin < end:
+                stop = min(begin + step, end)
+                made, looks = build.build(plan, width, begin, stop, UNBOUNDED)
+                for block in Block(begin, made).cut(size):
+                    pairs = answers.pairs_between(block.stripes, weights, first=block.first)
+                    yield _block(block, block.first, (BUILT, looks), (PAIRS, pairs))
+                    looks = 0
+                taken = max(int(payload.byte_sizes(made).sum()), 1)
+                fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
+                begin, step = stop, min(max(fits, build.TOGETHER), 4 * step)
+
+        return run
+
+    return each_row(start)
 
 
 def rewriting(overlay: Overlay, size: int) -> Task:
@@ -165,7 +174,7 @@ def counting(sizes: Ids, overlay: Overlay) -> Task:
 
     def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         block = Block.decode(row["payload"])
-        found = answers.pairs_between(overlay.placed(block), sizes)
+        found = answers.pairs_between(overlay.placed(block), answers.weights(sizes))
         yield answer(block.first, np.int64(found).tobytes())
 
     return each_row(lambda: run)
@@ -189,8 +198,8 @@ def certifying(graph: Shipped, members: Members, overlay: Overlay) -> Task:
     return each_row(start)
 
 
-def unfolding(members: Members, overlay: Overlay, vertices: int) -> Task:
-    """Make the task that gives a row of vertices for each vertex."""
+def unfolding(members: Members, overlay: Overlay, vertices: int, wanted: Flags | None = None) -> Task:
+    """Make the task that gives a row of vertices for each vertex, or for those that are ``wanted``."""
 
     def task(batches: Batches) -> Batches:
         before, every = by_number(members, vertices)
@@ -201,6 +210,8 @@ def unfolding(members: Members, overlay: Overlay, vertices: int) -> Task:
                 width, most = version.stripes.width, len(members.size)
                 counts = payload.reached_by(version.stripes, block.first, end, members.size, before)
                 inside = every[before[min(block.first * width, most)] : before[min(end * width, most)]]
+                if wanted is not None:
+                    inside = inside[wanted[inside]]
                 lengths = counts[members.component[inside] - block.first * width]
                 yield from _unfolded(version, inside, np.cumsum(lengths))
 

@@ -134,8 +134,12 @@ class Placed(Engine):
         return self._engine.rows(spark, look=look)
 
     def changes(self) -> tuple[Edges, Edges] | None:
-        """The pairs that the last batch made reachable and unreachable; None after a move."""
+        """The pairs that the last batch made reachable and unreachable; None where that is not remembered."""
         return self._engine.changes()
+
+    def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
+        """The pairs that the last batch changed, as a DataFrame; None when the state is in this process."""
+        return self._engine.changed(spark, look=look)
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices."""

@@ -30,5 +30,4 @@ class Recompute(Lanes):
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as ``init``, whatever the batch."""
         n = self.vertices
-        edges = EdgeSet.of(self.edges).replaced(checked(inserted, n), checked(deleted, n))
-        self.init(edges.edges, n)
+        self._replace(EdgeSet.of(self.edges).replaced(checked(inserted, n), checked(deleted, n)))

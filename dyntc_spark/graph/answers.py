@@ -82,9 +82,11 @@ class Answers:
     def changes(self) -> DataFrame:
         """The pairs that the last batch made reachable or unreachable: ``src``, ``dst``, ``op``, ``version``.
 
-        Worked out when asked for, from the rows of the vertices that the batch can have affected.
+        Worked out when asked for. Where the closure is on Spark, Spark does so when the DataFrame is read, and no
+        pair comes to this process; it stays at this version.
         """
-        return self._frame(self.arrow.changes())
+        version, changed = self._door.changed(session_for(self._spark), look=True)
+        return self._frame(self.arrow.changes()) if changed is None else changed.named(version.number)
 
     def explain(
         self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"

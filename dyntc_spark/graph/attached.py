@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.closure import choose
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
-from dyntc_spark.graph.history import Difference, Tally, Version
+from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.history import Difference, Graph, Tally, Version
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.showing import Shown
 from dyntc_spark.graph.store.commits import SHOWN, Commits
@@ -191,7 +192,7 @@ class Attached(Shown):
             )
         self._door.restore()
         if self._store.lacks(self.version):
-            self._store.record(self.version, self._difference_before())
+            self._record_version(self._store, self._graph_before())
         self._store.flush()
 
     def _is_known(self, batch_id: str | int | None) -> bool:
@@ -221,7 +222,8 @@ class Attached(Shown):
         """Write what follows a batch that is published; what fails is made good by a later one."""
         try:
             if store.recording:
-                store.record(self.version, self._door.difference()[1])
+                store.unsure_from = self.version  # until it is recorded
+                self._record_version(store, self._door.now.before)
                 store.flush()
             if store.is_due:
                 self._publish("checkpoint")
@@ -235,11 +237,23 @@ class Attached(Shown):
         if wanted and not self._attached().recording:
             self._publish("record", recording=True)
 
-    def _difference_before(self) -> Difference:
-        """Work out again what the last version changed, which an earlier writer has published but not recorded."""
+    def _record_version(self, store: Store, before: Graph) -> None:
+        """Have what the last version changed recorded: the difference to the graph before it."""
+
+        def record(version: Version, closure: Engine) -> None:
+            found = Changed.between(before, version.graph, closure, store.place.spark)
+            store.record(version.number, found or Difference.between(before, version.graph, closure))
+
+        now = self._door.now
+        if before is not now.before or (now.backend == "spark" and before.edges is not now.graph.edges):
+            self._door.ask(record)
+        else:
+            store.record(now.number, self._door.difference()[1])
+
+    def _graph_before(self) -> Graph:
+        """Read the version before the last one, which an earlier writer has published but not recorded."""
         store = self._attached()
-        before = store.load(Store.required(store.place).upto(self.version - 1)).graph
-        return self._door.ask(lambda version, closure: Difference.between(before, version.graph, closure))
+        return store.load(Store.required(store.place).upto(self.version - 1)).graph
 
     def _publish(self, kind: str, counts: Tally | None = None, **facts: int) -> None:
         """Publish something about the version that there is."""

@@ -21,12 +21,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn, TypeAlias, TypeVar
 
+from pyspark.sql import SparkSession
+
 from dyntc_spark.closure.engine import Engine
 from dyntc_spark.errors import LostBlocksError, StorageError
+from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.history import Difference, Version
 from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.store.place import brief
 from dyntc_spark.graph.surviving import surviving
+from dyntc_spark.session import session_for
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -59,6 +63,7 @@ class Door:
         self._rebuilt = rebuilt
         self._now = Version()
         self._difference: tuple[Version, Difference] | None = None  # worked out when first asked for
+        self._changed: tuple[Version, Changed] | None = None  # where something had to be built for it
         self._behind = False  # whether the engine may have another closure than the version that is current
         self._gate = threading.RLock()  # held by whoever changes something, also while that waits
         self._lock = threading.RLock()  # held by whoever uses the engine
@@ -110,10 +115,31 @@ class Door:
             lambda version, closure: (version, Difference.remembered(version.before, version.graph, closure))
         )
         if found is None:
-            version, found = self.ask_apart(
-                lambda version, closure: (version, Difference.between(version.before, version.graph, closure))
-            )
+            version, found = self.ask_apart(lambda version, closure: (version, _difference(version, closure)))
         self._difference = version, found
+        return version, found
+
+    def changed(self, spark: SparkSession, *, look: bool = False) -> tuple[Version, Changed | None]:
+        """Return a version with what its batch has changed, as it is on Spark; None where the closure is here.
+
+        With ``look`` one small job looks first whether Spark has what is to be compared.
+        """
+
+        def remembered(version: Version, closure: Engine) -> tuple[Version, Changed | None]:
+            if closure.backend != "spark":
+                return version, None
+            if self._changed is not None and self._changed[0].graph is version.graph:
+                closure.rows(spark, look=look)
+                return version, self._changed[1]
+            return version, Changed.remembered(version.before, version.graph, closure, spark, look=look)
+
+        def worked_out(version: Version, closure: Engine) -> tuple[Version, Changed | None]:
+            return version, Changed.between(version.before, version.graph, closure, spark, look=look)
+
+        version, found = self.ask(remembered)
+        if found is None and version.backend == "spark":
+            version, found = self.ask_apart(worked_out)
+            self._changed = None if found is None else (version, found)
         return version, found
 
     # --- changes -----------------------------------------------------------------------------
@@ -152,6 +178,7 @@ class Door:
         """Make a version, whose closure the engine has, the current one."""
         self._now = self._placed(version)
         self._behind = False
+        self._changed = None
 
     def move(self, act: Callable[[Engine], Engine]) -> None:
         """Go on with another engine that has the same closure."""
@@ -182,6 +209,7 @@ class Door:
     def _mend(self) -> None:
         """Build the closure again from the edges of the graph."""
         self.losses += 1
+        self._changed = None
         graph = self._now.graph
         self.engine.init(graph.edges.edges, max(graph.vertices.extent, self.engine.vertices))
         self._now = self._placed(self._now)
@@ -192,3 +220,13 @@ class Door:
         if (version.engine, version.backend) == (engine.name, engine.backend):
             return version
         return replace(version, engine=engine.name, backend=engine.backend)
+
+
+def _difference(version: Version, closure: Engine) -> Difference:
+    """Bring what a batch has changed into this process; where the closure is on Spark, it is compared there."""
+    before, after = version.before, version.graph
+    if closure.backend == "spark":
+        found = Changed.between(before, after, closure, session_for(None))
+        if found is not None:
+            return found.collected()
+    return Difference.between(before, after, closure)

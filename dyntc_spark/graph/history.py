@@ -97,16 +97,18 @@ class Difference:
 
     @classmethod
     def between(cls, before: Graph, after: Graph, closure: Engine) -> Difference:
-        """Compare two versions, where ``closure`` is that of ``after``.
+        """Compare two versions, where ``closure`` is that of ``after``, in this process.
 
         Where the two are versions of one graph that differ, its last batch led from one to the other: if it
-        remembers what that changed, nothing is worked out again.
+        remembers what that changed, nothing is worked out again; else the closure before is built again.
         """
         known = cls.remembered(before, after, closure)
         if known is not None:
             return known
         if before.origin is not after.origin:
-            before, after, closure = _renumbered(before, after)
+            before, after = renumbered(before, after)
+            closure = Recompute()
+            closure.init(after.edges.edges, after.vertices.extent)
         return cls(after, *changed_pairs(before.edges, after.edges, closure))
 
     @classmethod
@@ -133,11 +135,9 @@ class Difference:
         return self.graph.named(Edges(sources, targets)), op
 
 
-def _renumbered(before: Graph, after: Graph) -> tuple[Graph, Graph, Engine]:
-    """Give two versions with tables of their own in the numbers of one, and the closure of the second."""
+def renumbered(before: Graph, after: Graph) -> tuple[Graph, Graph]:
+    """Return two versions with tables of their own in the numbers of one; those of the second stay."""
     table = VertexTable.of(after.vertices.names(), after.vertices.used, after.vertices.extent)
     edges, names = table.numbered(before.named(before.edges.edges))
     table = table.added(names, np.arange(table.extent, table.extent + len(names)))
-    closure = Recompute()
-    closure.init(after.edges.edges, table.extent)
-    return Graph(table, EdgeSet.of(edges)), Graph(table, after.edges), closure
+    return Graph(table, EdgeSet.of(edges)), Graph(table, after.edges)

@@ -156,7 +156,13 @@ class Shown(Answers):
             ) from failure
 
     def _with_rows(self, touched: Touched) -> Touched:
-        """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted."""
+        """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted.
+
+        Rows that are on Spark are not sent there, so that nobody has to know which of them have changed.
+        """
+        on_spark = self._door.now.backend == "spark"
+        if on_spark and self._door.ask(lambda _, closure: closure.rows(session_for(self._spark)) is not None):
+            return touched
         rows = [touched.rows, self._door.difference()[1].rows]
         if isinstance(self._engine.current, CountsPaths):
             rows.append(self._door.ask(lambda _, closure: closure.ancestors(np.unique(touched.vertices))).sources)
@@ -167,9 +173,15 @@ class Shown(Answers):
         stats = self.stats()
         details = pa.array([[(key, str(value)) for key, value in stats.pop("details").items()]], _DETAILS)
         columns = {key: pa.array([value]) for key, value in stats.items()}
+        tables = self._door.ask(lambda version, closure: relations.tables(version.graph, closure, touched))
+        version, changed = self._door.changed(relations.spark, look=touched is None)
+        if changed is None:
+            changes = frame(relations.spark, self.arrow.changes())
+        else:
+            changes = changed.named(version.number, tables["vertices"] if changed.graph is version.graph else None)
         return {
-            **self._door.ask(lambda version, closure: relations.tables(version.graph, closure, touched)),
-            "changes": frame(relations.spark, self.arrow.changes()),
+            **tables,
+            "changes": changes,
             "stats": frame(relations.spark, pa.table({**columns, "details": details})),
         }
 

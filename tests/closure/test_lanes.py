@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyntc_spark.closure import lanes as engine_module
-from dyntc_spark.closure import lanes_build
+from dyntc_spark.closure import lanes_build, lanes_state
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.errors import IndexOutsideError, OptionError, OutgrownError, ShapeMismatchError
 from dyntc_spark.kernels.lanes import steps
 from tests.closure.lanes_oracle import as_edges, as_pairs, drawing, reached, require_right
@@ -287,3 +288,24 @@ def test_an_order_that_is_dear_to_repair_is_given_up():
     assert engine.verify().holds
     engine.apply(Edges.of([0], [1]), Edges.of())
     assert engine.stats()["largest_component"] == n + 1
+
+
+@pytest.mark.parametrize("kind", [Lanes, Recompute])
+def test_changes_after_a_build_with_other_numbers(kind, monkeypatch):
+    """The old stripes are still there to be compared: nothing is built again, and changes are never unknown."""
+    monkeypatch.setattr(lanes_state, "MOST_PASSES", 0)
+    monkeypatch.setattr(lanes_state, "LEAST_REPAIRS", 1)
+    draw, engine, n, rebuilds = drawing(77), kind(width=5), 40, 0
+    edges = {(draw.randrange(n), draw.randrange(n)) for _ in range(n)}
+    engine.init(as_edges(edges), n)
+    before = reached(edges, n)
+    for _ in range(4):
+        inserted = {(draw.randrange(n), draw.randrange(n)) for _ in range(9)} - edges
+        deleted = set(draw.sample(sorted(edges), 6))
+        edges = (edges - deleted) | inserted
+        engine.apply(as_edges(inserted), as_edges(deleted))
+        after = reached(edges, n)
+        won, lost = engine.changes()
+        assert (as_pairs(won), as_pairs(lost)) == (after - before, before - after)
+        before, rebuilds = after, rebuilds + (engine._change.made == "other numbers")
+    assert rebuilds == 4 if kind is Recompute else rebuilds > 0

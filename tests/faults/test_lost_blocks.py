@@ -8,6 +8,7 @@ from dyntc_spark import DynamicClosure, session
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.closure import lanes_spark
 from dyntc_spark.errors import LostBlocksError
 from dyntc_spark.graph import surviving
 from tests.blocks.oracle import Plain as Matrix
@@ -84,6 +85,19 @@ def test_dataframes_of_every_engine_after_a_loss(spark, lose, engine):
 @pytest.mark.parametrize("engine", ["lanes", "recompute", "algebraic", "centres", "logarithmic", "path_counting"])
 def test_every_engine_and_operation(spark, lose, engine, act):
     check(spark, lose, engine, act)
+
+
+def test_changes_after_a_loss(spark, lose, monkeypatch):
+    """Blocks before and after a batch are lost: both closures are built again, on Spark."""
+    monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
+    c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
+    before = recomputed(c)
+    c.apply([("delete", 10, 11), ("insert", 3, 39), ("insert", 75, 2)])
+    lose()
+    found = {(row.src, row.dst, row.op) for row in c.changes().collect()}
+    after = recomputed(c)
+    assert found == {(*p, "insert") for p in after - before} | {(*p, "delete") for p in before - after}
+    assert c.stats()["details"]["losses"] == 1
 
 
 @pytest.mark.slow

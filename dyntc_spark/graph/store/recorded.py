@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dyntc_spark.graph.changed import Changed, Stored
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference
 from dyntc_spark.graph.store import steps
@@ -27,8 +28,10 @@ ONE_FILE = 2**20
 _FEED = {"delta.enableChangeDataFeed": "true"}
 
 
-def rows(version: int, difference: Difference) -> pa.Table:
-    """Give what a version changed: ``version``, ``op``, ``src``, ``dst``."""
+def rows(version: int, difference: Difference | Changed) -> pa.Table | Stored:
+    """Return what a version changed: ``version``, ``op``, ``src``, ``dst``; of a closure on Spark they stay there."""
+    if isinstance(difference, Changed):
+        return difference.stored(version)
     ends, op = difference.named()
     return pa.table(
         {
@@ -40,12 +43,15 @@ def rows(version: int, difference: Difference) -> pa.Table:
     )
 
 
-def append(place: Place, version: int, table: pa.Table) -> None:
+def append(place: Place, version: int, found: pa.Table | Stored) -> None:
     """Write the rows of a version, unless they are there; the table is made with the first."""
-    if not table.num_rows:
+    if isinstance(found, Stored):
+        count, content = found.won + found.lost, found.rows
+    else:
+        count, content = found.num_rows, frame(place.spark, found)
+    if not count:
         return
-    content = frame(place.spark, table)
-    content = content.coalesce(1) if table.num_rows <= ONE_FILE else content
+    content = content.coalesce(1) if count <= ONE_FILE else content
     options = {**_FEED, "txnAppId": APPLICATION, "txnVersion": str(version)}
     with place.translating(f"writing the changes of version {version}"):
         steps.run("changes", lambda: place.append(TABLE, content, options))

@@ -18,7 +18,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.errors import DamagedBlockError, DamagedFileError, LocationError, StorageError, VertexTypeError
+from dyntc_spark.errors import (
+    DamagedBlockError,
+    DamagedFileError,
+    DyntcError,
+    LocationError,
+    StorageError,
+    VertexTypeError,
+)
+from dyntc_spark.graph.changed import Changed, Stored
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph, Tally
 from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
@@ -71,7 +79,7 @@ class Store:
         self._batch_ids: set[str] = set()
         self._batches = self._bytes = 0  # since the last checkpoint
         self.recording = False  #: whether the pairs that change are kept
-        self._unwritten: list[tuple[int, pa.Table]] = []  # what is still to be recorded, by version
+        self._unwritten: list[tuple[int, pa.Table | Stored]] = []  # what is still to be recorded, by version
         for commit in commits or ():
             self._note(commit)
         self._compacted = self.number - self.number % COMPACT_COMMITS
@@ -272,7 +280,7 @@ class Store:
 
     # --- recording ---------------------------------------------------------------------------
 
-    def record(self, version: int, difference: Difference) -> None:
+    def record(self, version: int, difference: Difference | Changed) -> None:
         """Have what a published version changed written to ``changes`` by the next `flush`."""
         self._unwritten.append((version, recorded.rows(version, difference)))
         self.unsure_from = None
@@ -280,7 +288,13 @@ class Store:
     def flush(self) -> None:
         """Write what is to be recorded."""
         while self._unwritten:
-            recorded.append(self.place, *self._unwritten[0])
+            version, found = self._unwritten[0]
+            try:
+                recorded.append(self.place, version, found)
+            except DyntcError:
+                if isinstance(found, Stored):  # Spark may have lost it: it is worked out again
+                    self._unwritten, self.unsure_from = [], version
+                raise
             del self._unwritten[0]
 
     def lacks(self, version: int) -> bool:

@@ -1,4 +1,4 @@
-"""Questions to a version of a closure in lanes: pairs, rows, columns, sizes, and what a batch changed."""
+"""Questions to a version of a closure in lanes: pairs, rows, columns, sizes, and rows that changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.bits import lowest
+from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.lanes.arrays import room
@@ -26,7 +26,6 @@ from dyntc_spark.kernels.lanes.stripes import (
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
-_NONE = 2**31 - 1  # above every number
 _LOW = 2**32 - 1
 
 
@@ -156,85 +155,59 @@ def _lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Of
 
 def pairs(version: Version) -> int:
     """Return how many pairs of different vertices there are of which one reaches the other: a pass over the entries."""
-    sizes = version.members.size.astype(np.int64)
-    return int((sizes * (sizes - 1)).sum()) + pairs_between(version.stripes, version.members.size)
+    return pairs_within(version.members.size) + pairs_between(version.stripes, weights(version.members.size))
 
 
-def pairs_between(stripes: Stripes, sizes: Ids) -> int:
-    """Return how many pairs of vertices of different components the stripes have, where components have ``sizes``."""
-    before = np.zeros(len(sizes) + 1, np.int64)  # members of all smaller numbers
+def pairs_within(sizes: Ids) -> int:
+    """Return how many pairs of different vertices of the same component there are, where components have ``sizes``."""
+    wide = sizes.astype(np.int64)
+    return int((wide * (wide - 1)).sum())
+
+
+class Weights(NamedTuple):
+    """How many vertices components have."""
+
+    sizes: Ids
+    before: Offsets  #: for each number how many vertices are in components with smaller ones
+
+
+def weights(sizes: Ids) -> Weights:
+    """Return the weights of components that have ``sizes``."""
+    before = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=before[1:])
-    return _pairs_between(stripes, sizes, before, spread(len(sizes)))
+    return Weights(sizes, before)
+
+
+def pairs_between(stripes: Stripes, weights: Weights, which: Ids | None = None, first: int = 0) -> int:
+    """Return how many pairs of vertices of different components the stripes have.
+
+    ``which``: the stripes that count, by default all. ``first``: the number of the first of ``stripes``.
+    """
+    if which is None:
+        which = np.arange(len(stripes.starts), dtype=np.int32)
+    return _pairs_between(stripes, weights, which, first, spread(len(weights.sizes)))
 
 
 @compiled
-def _pairs_between(stripes: Stripes, sizes: Ids, before: Offsets, scratch: Spread) -> int:
-    total = 0
-    for s in range(len(stripes.starts)):
+def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int, scratch: Spread) -> int:
+    total, width = 0, stripes.width
+    for stripe in which:
+        s = np.int64(stripe)
+        lane = (first + s) * width
+        single = several = _ZERO  # lanes of one vertex, and of more
+        for k in range(min(width, len(weights.sizes) - lane)):
+            if weights.sizes[lane + k] == 1:
+                single |= _ONE << np.uint64(k)
+            elif weights.sizes[lane + k] > 1:
+                several |= _ONE << np.uint64(k)
         firsts, words = entries(stripes, s, scratch)
         for k in range(len(firsts) - 1):
-            word, lanes = words[k], 0
+            lanes, word = np.int64(popcount(words[k] & single)), words[k] & several
             while word:
-                lanes += sizes[s * stripes.width + lowest(word)]
+                lanes += weights.sizes[lane + lowest(word)]
                 word &= word - _ONE
-            total += lanes * (before[firsts[k + 1]] - before[firsts[k]])
+            total += lanes * (weights.before[firsts[k + 1]] - weights.before[firsts[k]])
     return total
-
-
-def xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
-    """Return the keys of the pairs that are new and of those that are gone, where all components are as they were.
-
-    A pass over the old and the new entries of the stripes that were altered.
-    """
-    won, lost = _xor(old, new, altered, spread(len(new.members.size)))
-    return np.sort(won), np.sort(lost)
-
-
-@compiled
-def _xor(old: Version, new: Version, altered: Ids, scratch: Spread) -> tuple[Offsets, Offsets]:
-    won, lost, ends = np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(2, np.int64)
-    for stripe in altered:
-        s = np.int64(stripe)
-        firsts, words = entries(old.stripes, s, scratch)
-        new_firsts, new_words = entries(new.stripes, s, scratch)
-        count, new_count = len(firsts), len(new_firsts)
-        k = m = 0
-        before = after = _ZERO
-        while k < count or m < new_count:
-            begin = min(firsts[k] if k < count else _NONE, new_firsts[m] if m < new_count else _NONE)
-            if k < count and firsts[k] == begin:
-                before = words[k]
-                k += 1
-            if m < new_count and new_firsts[m] == begin:
-                after = new_words[m]
-                m += 1
-            if before == after:
-                continue
-            end = min(firsts[k] if k < count else _NONE, new_firsts[m] if m < new_count else _NONE)
-            won = _unfold(new.members, s * new.stripes.width, after & ~before, begin, end, won, ends[:1])
-            lost = _unfold(new.members, s * new.stripes.width, before & ~after, begin, end, lost, ends[1:])
-    return won[: ends[0]], lost[: ends[1]]
-
-
-@inner
-def _unfold(
-    members: Members, lane: int, word: np.uint64, begin: int, end: int, keys: Offsets, used: Offsets
-) -> Offsets:
-    """Append the keys of the pairs of vertices that a word stands for at the numbers from ``begin`` to ``end``."""
-    while word:
-        c = lane + lowest(word)
-        word &= word - _ONE
-        for d in range(begin, end):
-            keys = room(keys, used[0], np.int64(members.size[c]) * members.size[d])
-            u = members.first[c]
-            for _ in range(members.size[c]):
-                v = members.first[d]
-                for _ in range(members.size[d]):
-                    keys[used[0]] = (np.int64(u) << 32) | v
-                    used[0] += 1
-                    v = members.after[v]
-                u = members.after[u]
-    return keys
 
 
 def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
