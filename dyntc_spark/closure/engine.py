@@ -139,8 +139,9 @@ class Engine(ABC):
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``, sorted; the vertex itself included.
 
-        None when the state is in this process. With ``look`` one small job looks first whether Spark still has the
-        state: a DataFrame over blocks that are lost would fail in the hands of whoever works it out.
+        None when the state is in this process; and from an engine in lanes, which has runs instead. With ``look`` one
+        small job looks first whether Spark still has the state: a DataFrame over blocks that are lost would fail in
+        the hands of whoever works it out.
         """
         del spark, look
         return None

@@ -139,8 +139,8 @@ class Place(Protocol):
     def differences(self, change: Change) -> tuple[Offsets, Offsets] | None:
         """Return the keys of the pairs that a batch made reachable, and of those that it made unreachable."""
 
-    def rows(self, version: Version, *, look: bool) -> DataFrame | None:
-        """Return ``number`` and ``reached`` for each vertex; None when the stripes are in this process."""
+    def runs(self, version: Version, *, look: bool) -> DataFrame | None:
+        """Return the closure as a table of runs; None when the stripes are in this process."""
 
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the stripes and the members of components as they are stored: the columns `BLOCKS`."""
@@ -213,7 +213,7 @@ class InProcess:
         """Compare the stripes before and after."""
         return differences(change)
 
-    def rows(self, version: Version, *, look: bool) -> None:
+    def runs(self, version: Version, *, look: bool) -> None:
         """Return None: whoever asks is in the same process."""
         del version, look
 

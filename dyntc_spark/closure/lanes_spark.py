@@ -47,7 +47,8 @@ from dyntc_spark.closure.lanes_place import (
     shown,
 )
 from dyntc_spark.closure.lanes_revise import Work, revising
-from dyntc_spark.closure.lanes_tasks import ROWS, Overlay
+from dyntc_spark.closure.lanes_runs import RUNS, several
+from dyntc_spark.closure.lanes_tasks import Overlay
 from dyntc_spark.kernels.lanes import answers, build, payload, stripes
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph
@@ -278,8 +279,8 @@ class OnSpark:
 
     # --- frames ------------------------------------------------------------------------------
 
-    def rows(self, version: Version, *, look: bool) -> DataFrame:
-        """Return the closure as ``number`` and ``reached``: each task unfolds its stripes.
+    def runs(self, version: Version, *, look: bool) -> DataFrame:
+        """Return the closure as `RUNS`: each task reads its blocks, and nothing is unfolded.
 
         With ``look`` one job looks first whether Spark has the blocks.
         """
@@ -287,8 +288,8 @@ class OnSpark:
             self.stored.look()
         frame, overlay = self._frame(version)
         if frame is None:
-            return self.stored.backend.spark.createDataFrame([], ROWS)
-        return frame.mapInArrow(lanes_tasks.unfolding(version.members, overlay, version.vertices), ROWS)
+            return self.stored.backend.spark.createDataFrame([], RUNS)
+        return frame.mapInArrow(lanes_tasks.running(several(version.members), overlay), RUNS)
 
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the blocks as they would be written now, and the members of components."""

@@ -1,4 +1,4 @@
-"""What Spark's workers do with blocks of stripes: build, read, revise and unfold them.
+"""What Spark's workers do with blocks of stripes: build, read and revise them, and give their runs.
 
 Each function here makes a function of Arrow batches that holds nothing but values, so that Spark can ship it: once
 for a job, whatever the number of its rows. A row is a block, ``first`` and ``payload`` (``kernels.lanes.payload``),
@@ -19,7 +19,8 @@ from dyntc_spark.blocks.exhibit import BLOCKS_TYPE
 from dyntc_spark.blocks.workers import ERROR, REPORT, REPORT_TYPE, Batches
 from dyntc_spark.closure.lanes_build import UNBOUNDED
 from dyntc_spark.closure.lanes_graph import Shipped
-from dyntc_spark.closure.lanes_place import by_number, showing
+from dyntc_spark.closure.lanes_place import showing
+from dyntc_spark.closure.lanes_runs import run_batch
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.lanes import answers, build, certificate, payload
 from dyntc_spark.kernels.lanes.answers import Version
@@ -30,10 +31,9 @@ from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: The columns of blocks that come out of a task; ``origin`` is the first stripe of the block that one was made of.
 STRIPES = f"first int, origin int, payload binary, reports {REPORT}"
-ROWS = "number int, reached array<int>"
 #: Reports: the bytes of a block's stripes; words that were looked at by a build, a shrink and a grow; words changed.
 SIZES, BUILT, LOOKED, CHANGED = range(4)
-_BATCH = 2**20  # numbers in a batch of unfolded rows, or in an answer
+_BATCH = 2**20  # numbers in an answer
 _LANES = 64  # whose rows are in one answer
 Task: TypeAlias = Callable[[Batches], Batches]
 Row: TypeAlias = Callable[[dict[str, Any]], Iterator[pa.RecordBatch]]
@@ -189,34 +189,20 @@ def certifying(graph: Shipped, members: Members, overlay: Overlay) -> Task:
     return each_row(start)
 
 
-def unfolding(members: Members, overlay: Overlay, vertices: int) -> Task:
-    """Make the task that gives a row of vertices for each vertex."""
+def running(several: Ids, overlay: Overlay) -> Task:
+    """Make the task that gives the runs of each block: a few bytes for each entry, whatever it stands for.
+
+    ``several`` are the components of two or more members.
+    """
 
     def task(batches: Batches) -> Batches:
-        before, every = by_number(members, vertices)
         for batch in batches:
             for each in batch.column("payload"):
                 block = Block.decode(each.as_buffer())
-                version, end = Version(members, overlay.placed(block), vertices, 0), overlay.ends[block.first]
-                width, most = version.stripes.width, len(members.size)
-                counts = payload.reached_by(version.stripes, block.first, end, members.size, before)
-                inside = every[before[min(block.first * width, most)] : before[min(end * width, most)]]
-                lengths = counts[members.component[inside] - block.first * width]
-                yield from _unfolded(version, inside, np.cumsum(lengths))
+                which = np.arange(block.first, overlay.ends[block.first], dtype=np.int32)
+                yield run_batch(overlay.placed(block), which, several)
 
     return task
-
-
-def _unfolded(version: Version, vertices: Ids, ends: Offsets) -> Iterator[pa.RecordBatch]:
-    """Give vertices with what they reach, in batches; ``ends`` says where each list ends, one behind the other."""
-    begin = 0
-    while begin < len(vertices):
-        upto = (ends[begin - 1] if begin else 0) + _BATCH
-        end = max(begin + 1, int(np.searchsorted(ends, upto, "right")))
-        offsets, found = answers.lists(version, vertices[begin:end], True)
-        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(found))
-        yield pa.RecordBatch.from_arrays([pa.array(vertices[begin:end]), lists], names=["number", "reached"])
-        begin = end
 
 
 def exhibiting(firsts: Offsets, overlay: Overlay) -> Task:

@@ -39,7 +39,6 @@ CALLS = {
     "apply": lambda c, rows: c.apply(rows.withColumn("op", F.lit("insert"))),
     "reset": lambda c, rows: c.reset(rows),
     "drop": lambda c, rows: c.drop(rows.withColumnRenamed("src", "vertex")),
-    "query": lambda c, rows: c.query(rows),
     "explain": lambda c, rows: c.explain(rows),
 }
 

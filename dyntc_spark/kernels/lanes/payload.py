@@ -39,13 +39,10 @@ from dyntc_spark.kernels.lanes.stripes import (
     ENTRY_BYTES,
     NUMBER_BYTES,
     PLAIN,
-    Spread,
     Stripes,
-    entries,
     has_bit,
     pairs_upto,
     row,
-    spread,
     word_at,
 )
 from dyntc_spark.kernels.reach import Flags, Ids, Offsets
@@ -263,31 +260,6 @@ def held_pairs(stripes: Stripes) -> int:
         elif length > 0:
             total += length - stripes.width
     return total
-
-
-def reached_by(stripes: Stripes, begin: int, end: int, sizes: Ids, before: Offsets) -> Offsets:
-    """Return how many vertices each lane of the stripes from ``begin`` to ``end`` reaches, its own included.
-
-    Components have ``sizes``; ``before`` has for each number how many vertices are in components with smaller ones.
-    """
-    return _reached_by(stripes, begin, end, sizes, before, spread(len(sizes)))
-
-
-@compiled
-def _reached_by(stripes: Stripes, begin: int, end: int, sizes: Ids, before: Offsets, scratch: Spread) -> Offsets:
-    width = stripes.width
-    found = np.zeros((end - begin) * width, np.int64)
-    for s in range(begin, end):
-        first = (s - begin) * width
-        for lane in range(min(width, len(sizes) - s * width)):
-            found[first + lane] = sizes[s * width + lane]
-        firsts, words = entries(stripes, s, scratch)
-        for k in range(len(firsts) - 1):
-            word, more = words[k], before[firsts[k + 1]] - before[firsts[k]]
-            while word:
-                found[first + lowest(word)] += more
-                word &= word - _ONE
-    return found
 
 
 def _before(lengths: Ids) -> Offsets:
