@@ -156,9 +156,9 @@ class Shown(Answers):
     def _with_rows(self, touched: Touched) -> Touched:
         """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted.
 
-        Runs of lanes are compared as they are, and those of a state on Spark are not sent.
+        Runs of lanes are compared as they are.
         """
-        if self._engine.backend == "spark" or isinstance(self._engine.current, Answering):
+        if isinstance(self._engine.current, Answering):
             return touched
         rows = [touched.rows, self._door.difference()[1].rows]
         if isinstance(self._engine.current, CountsPaths):
