@@ -1,11 +1,11 @@
 -- <prefix>_closure: the pairs of two different vertices of which the first reaches the second.
+-- A run is taken apart into what it reaches first, and into the lanes that reach it last: a filter on either end
+-- leaves little to do after it.
 SELECT
-    s.vertex AS src,                -- the vertex that reaches
-    d.vertex AS dst,                -- the vertex that is reached
-    get(s.paths, s.place) AS paths  -- how many paths lead there; null where the engine does not count them
-FROM (
-    SELECT number, vertex, paths, posexplode(reached) AS (place, other)
-    FROM {rows}
-) AS s
-JOIN {vertices} AS d ON d.number = s.other
-WHERE s.number <> s.other
+    s.vertex AS src,   -- the vertex that reaches
+    d.vertex AS dst,   -- the vertex that is reached
+    r.paths AS paths   -- how many paths lead there; null where the engine does not count them
+FROM (SELECT stripe, word, paths, explode(sequence(first, last)) AS component FROM {runs}) AS r
+JOIN {vertices} AS d ON d.component = r.component
+JOIN {vertices} AS s ON s.stripe = r.stripe AND shiftrightunsigned(r.word, s.lane) & 1 = 1
+WHERE s.number <> d.number

@@ -148,6 +148,9 @@ class Place(Protocol):
     def rows(self, version: Version, *, look: bool) -> DataFrame | None:
         """Return ``number`` and ``reached`` for each vertex; None when the stripes are in this process."""
 
+    def runs(self, version: Version, *, look: bool) -> DataFrame | None:
+        """Return the closure as a table of runs; None when the stripes are in this process."""
+
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the stripes and the members of components as they are stored: the columns `BLOCKS`."""
 
@@ -220,6 +223,10 @@ class InProcess:
         return certificate.wrong(graph, version)
 
     def rows(self, version: Version, *, look: bool) -> None:
+        """Return None: whoever asks is in the same process."""
+        del version, look
+
+    def runs(self, version: Version, *, look: bool) -> None:
         """Return None: whoever asks is in the same process."""
         del version, look
 

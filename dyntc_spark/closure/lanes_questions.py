@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.closure.engine import Edges, Engine
 from dyntc_spark.closure.lanes_place import Closure
+from dyntc_spark.closure.lanes_runs import run_batch, several
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.reach import Ids, Offsets
@@ -68,6 +70,21 @@ class Answering(Engine):
         del spark
         version, place = self.closure
         return place.rows(version, look=look)
+
+    def runs(self, *, look: bool = False) -> DataFrame | None:
+        """The closure on Spark as a table of runs (``kernels.lanes.runs``); None when the stripes are in this process.
+
+        With ``look`` one small job looks first whether Spark still has the stripes.
+        """
+        version, place = self.closure
+        return place.runs(version, look=look)
+
+    def run_table(self, stripes: Offsets | None = None) -> pa.Table:
+        """The runs of some stripes, or of all, which are in this process."""
+        version = self.closure.version
+        which = np.arange(len(version.stripes.starts)) if stripes is None else stripes
+        batch = run_batch(version.stripes, which.astype(np.int32), several(version.members))
+        return pa.Table.from_batches([batch])
 
     def blocks(self, spark: SparkSession) -> DataFrame:
         """The stripes, and the members of each component as lists in the same form."""

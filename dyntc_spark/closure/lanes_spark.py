@@ -45,6 +45,7 @@ from dyntc_spark.closure.lanes_place import (
     shown,
 )
 from dyntc_spark.closure.lanes_revise import Work, revising
+from dyntc_spark.closure.lanes_runs import RUNS, several
 from dyntc_spark.closure.lanes_tasks import ROWS, Overlay
 from dyntc_spark.kernels.lanes import answers, build, payload, stripes
 from dyntc_spark.kernels.lanes.answers import Version
@@ -272,11 +273,20 @@ class OnSpark:
 
     # --- frames ------------------------------------------------------------------------------
 
-    def rows(self, version: Version, *, look: bool) -> DataFrame:
-        """Return the closure as ``number`` and ``reached``: each task unfolds its stripes.
+    def runs(self, version: Version, *, look: bool) -> DataFrame:
+        """Return the closure as `RUNS`: each task reads its blocks, and nothing is unfolded.
 
         With ``look`` one job looks first whether Spark has the blocks.
         """
+        if look:
+            self.stored.look()
+        frame, overlay = self.blocks_now(version)
+        if frame is None:
+            return self.stored.backend.spark.createDataFrame([], RUNS)
+        return frame.mapInArrow(lanes_tasks.running(several(version.members), overlay), RUNS)
+
+    def rows(self, version: Version, *, look: bool) -> DataFrame:
+        """Return the closure as ``number`` and ``reached``: each task unfolds its stripes."""
         if look:
             self.stored.look()
         frame, overlay = self.blocks_now(version)

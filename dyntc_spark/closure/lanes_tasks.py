@@ -1,4 +1,4 @@
-"""What Spark's workers do with blocks of stripes: build, read, revise and unfold them.
+"""What Spark's workers do with blocks of stripes: build, read and revise them, give their runs, unfold rows.
 
 Each function here makes a function of Arrow batches that holds nothing but values, so that Spark can ship it: once
 for a job, whatever the number of its rows. A row is a block, ``first`` and ``payload`` (``kernels.lanes.payload``),
@@ -20,6 +20,7 @@ from dyntc_spark.blocks.workers import ERROR, REPORT, REPORT_TYPE, Batches
 from dyntc_spark.closure.lanes_build import UNBOUNDED
 from dyntc_spark.closure.lanes_graph import Shipped
 from dyntc_spark.closure.lanes_place import by_number, showing
+from dyntc_spark.closure.lanes_runs import run_batch
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.lanes import answers, build, certificate, payload
 from dyntc_spark.kernels.lanes.answers import Version
@@ -196,6 +197,22 @@ def certifying(graph: Shipped, members: Members, overlay: Overlay) -> Task:
         return run
 
     return each_row(start)
+
+
+def running(several: Ids, overlay: Overlay) -> Task:
+    """Make the task that gives the runs of each block: a few bytes for each entry, whatever it stands for.
+
+    ``several`` are the components of two or more members.
+    """
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for each in batch.column("payload"):
+                block = Block.decode(each.as_buffer())
+                which = np.arange(block.first, overlay.ends[block.first], dtype=np.int32)
+                yield run_batch(overlay.placed(block), which, several)
+
+    return task
 
 
 def unfolding(members: Members, overlay: Overlay, vertices: int, wanted: Flags | None = None) -> Task:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.closure.engine import Engine
+from dyntc_spark.graph import joins
 from dyntc_spark.graph.arrow import NO_TARGET, ArrowAnswers, Table, Unknown, Vertex
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.relations import Relations
+from dyntc_spark.graph.joins import UnknownRow
+from dyntc_spark.graph.relations import Relations, Tables
 from dyntc_spark.graph.views import statement
-from dyntc_spark.session import session_for
+from dyntc_spark.session import is_connect, session_for
 
 
 class Answers:
@@ -23,6 +26,7 @@ class Answers:
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
         self._door = Door(engine, self._rebuilt)
         self._spark = spark
+        self._sent: list[Relations] = []  # what sessions have of the closure
 
     @property
     def version(self) -> int:
@@ -49,25 +53,66 @@ class Answers:
         """
         return self.arrow.reaches(src, dst, unknown)
 
-    def query(self, pairs: Table, *, unknown: Unknown = "raise", src: str = "src", dst: str = "dst") -> DataFrame:
-        """Answer many pairs at once: ``src``, ``dst`` and ``reachable``, a row for each row of ``pairs``.
+    def query(
+        self, pairs: Table, *, unknown: UnknownRow | None = None, src: str = "src", dst: str = "dst"
+    ) -> DataFrame:
+        """Answer many pairs at once: a row for each row of ``pairs``, with ``reachable``.
 
         An engine that counts paths adds ``paths``, how many lead from one to the other: 1 from a vertex to itself,
         null for an unknown vertex and where the number is not known or has more than 38 digits. The keywords
         ``src`` and ``dst`` name the columns of ``pairs``.
-        """
-        return self._frame(self.arrow.query(pairs, unknown, src, dst))
 
-    def descendants(self, vertex: Vertex, *, reflexive: bool = False) -> DataFrame:
-        """The vertices that a vertex reaches: the column ``vertex``."""
+        A Spark DataFrame is joined with the closure, and all its columns are kept. The answer is lazy: no job runs
+        until it is worked out, nothing comes to the driver, and it shows the version that is current now. For a
+        vertex that the graph does not have, and for null, ``reachable`` is null; with ``unknown="false"`` it is
+        false, and with ``unknown="raise"`` working it out fails with an error of Spark that names the vertex.
+
+        Other tables are answered at once: ``src``, ``dst`` and ``reachable``. There an unknown vertex is
+        an error, or with ``unknown="false"`` reaches nothing.
+        """
+        if isinstance(pairs, DataFrame):
+            return joins.query(pairs, self._tables(pairs), unknown or "null", (src, dst))
+        return self._frame(self.arrow.query(pairs, cast("Unknown", unknown or "raise"), src, dst))
+
+    def descendants(
+        self,
+        vertex: Vertex | DataFrame,
+        *,
+        reflexive: bool = False,
+        unknown: UnknownRow = "null",
+        column: str = "vertex",
+    ) -> DataFrame:
+        """The vertices that a vertex reaches: the column ``vertex``.
+
+        With a Spark DataFrame, its rows joined with what the vertices in its column ``vertex`` reach (the keyword
+        ``column`` names another): all its columns, and ``descendant``. The answer is lazy, and shows the
+        version that is current now. A vertex that reaches nothing has no row. One that the graph does not have, or
+        null, has one row without a descendant; with ``unknown="false"`` it has none, and with ``unknown="raise"``
+        working it out fails with an error of Spark that names the vertex.
+        """
+        if isinstance(vertex, DataFrame):
+            return joins.descendants(vertex, self._tables(vertex), unknown, column, reflexive=reflexive)
         return self._frame(self.arrow.descendants(vertex, reflexive=reflexive))
 
-    def ancestors(self, vertex: Vertex, *, reflexive: bool = False) -> DataFrame:
-        """The vertices that reach a vertex: the column ``vertex``."""
+    def ancestors(
+        self,
+        vertex: Vertex | DataFrame,
+        *,
+        reflexive: bool = False,
+        unknown: UnknownRow = "null",
+        column: str = "vertex",
+    ) -> DataFrame:
+        """The vertices that reach a vertex: the column ``vertex``.
+
+        With a Spark DataFrame, its rows joined with what reaches the vertices in its column ``vertex``: all its
+        columns, and ``ancestor``. See `descendants` for the rest.
+        """
+        if isinstance(vertex, DataFrame):
+            return joins.ancestors(vertex, self._tables(vertex), unknown, column, reflexive=reflexive)
         return self._frame(self.arrow.ancestors(vertex, reflexive=reflexive))
 
     def pairs(self, *, reflexive: bool = False) -> DataFrame:
-        """The whole closure: ``src`` reaches ``dst``."""
+        """The whole closure: ``src`` reaches ``dst``. Lazy; it shows the version that is current now."""
         found, vertices = self._whole()
         return found.unionAll(vertices.selectExpr("vertex", "vertex")) if reflexive else found
 
@@ -115,10 +160,26 @@ class Answers:
 
     def _whole(self) -> tuple[DataFrame, DataFrame]:
         """Give the closure, ``src`` and ``dst``, and the vertices of the same version, ``vertex``."""
-        spark = session_for(self._spark)
-        tables = self._door.ask_apart(lambda version, closure: Relations(spark).tables(version.graph, closure))
-        pairs = spark.sql(statement("closure"), None, **tables).select("src", "dst")
-        return pairs, tables["vertices"].select("vertex")
+        tables = self._tables()
+        found = session_for(self._spark).sql(statement("closure"), None, vertices=tables.vertices, runs=tables.runs)
+        return found.select("src", "dst"), tables.vertices.select("vertex")
+
+    def _tables(self, asked: DataFrame | None = None) -> Tables:
+        """Return the graph and its closure as tables of the session, or of one where they can be joined with ``asked``.
+
+        Classic Spark joins DataFrames of all its sessions.
+        """
+        joined = asked is not None and is_connect(asked.sparkSession)
+        spark = asked.sparkSession if asked is not None and joined else session_for(self._spark)
+        return self._door.ask_apart(self._relations_in(spark).tables)
+
+    def _relations_in(self, spark: SparkSession) -> Relations:
+        """Return what a session has of the closure; that of sessions that are closed is forgotten."""
+        found = next((each for each in self._sent if each.spark is spark), None)
+        if found is None:
+            found = Relations(spark)
+            self._sent = [each for each in self._sent if each.current()] + [found]
+        return found
 
     def _rebuilt(self) -> None:
         """Know that the state is another one now, with the same answers."""

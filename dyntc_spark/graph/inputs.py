@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.errors import (
@@ -138,6 +139,27 @@ def of_kind(vertices: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
     if len(vertices) and vertices.type != kind:
         raise VertexTypeError(f"{name} of type {kind}, as the vertex is", f"{vertices.type}", "Convert them first.")
     return vertices.cast(kind)
+
+
+def column_kinds(data: DataFrame, names: Sequence[str]) -> list[pa.DataType]:
+    """Return the canonical types of columns that name vertices; the DataFrame is not worked out."""
+    _refuse_odd_names(names)
+    with _from_spark(data):
+        _require(data.columns, names)
+        schema = _selected(data, names).schema
+    kinds = []
+    for field, name in zip(schema, names, strict=True):
+        try:
+            kind = to_arrow_type(field.dataType)
+        except PySparkTypeError as error:  # intervals of months, say
+            raise VertexTypeError("columns of types that Arrow knows", f"{name} {field.dataType}", NAMEABLE) from error
+        kinds.append(canonical(pa.array([], kind), name).type)
+    return kinds
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark takes it; it would take one with a dot for a field of a struct."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def _insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
@@ -267,9 +289,9 @@ def _refuse_stream(data: DataFrame) -> None:
 
 
 def _selected(data: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Give the columns called ``names``; Spark would take a name with a dot for a field of a struct."""
+    """Give the columns called ``names``."""
     try:
-        found = data.select(*(f"`{name.replace('`', '``')}`" for name in names))
+        found = data.select(*map(quoted, names))
         _require(found.columns, names)
     except AnalysisException as error:  # names that differ in their case only, say
         raise MissingColumnError(

@@ -1,16 +1,23 @@
-"""What the statements in ``sql/`` are about: a graph and its closure as tables of a Spark session.
+"""What the statements in ``sql/`` are about: a graph and its closure as two tables of a Spark session.
 
-Both are tables by vertex number: ``vertices`` has the name and the successors of
-each vertex, ``rows`` what it reaches, four bytes a pair. They are sent to Spark
-once; after a batch only the rows that it changed are, and these lie above the
-others until they have become so many that everything is sent again. A closure
-whose state is on Spark is not sent at all.
+``vertices`` has a row for each vertex: its number, its name, the numbers that its edges lead to, and where it is in the
+closure, that is its component and the stripe and the lane of this. ``runs`` is the closure (``kernels.lanes.runs``):
+the components ``first`` to ``last`` are reached by the lanes of a stripe whose bits are in ``word``. So the pairs are
+
+    vertices AS s JOIN runs AS r ON r.stripe = s.stripe AND <bit s.lane of r.word>
+    JOIN vertices AS d ON d.component BETWEEN r.first AND r.last
+
+A closure in this process sends both tables once. Later it sends the vertices and the stripes that are others than
+before; these lie above the first ones until they are so many that everything is sent again. A closure whose state
+is on Spark sends its vertices only, and its runs are read out of the blocks where these are.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,20 +26,22 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.graph.counting import COUNT, path_counts
+from dyntc_spark.closure.lanes_runs import Layout
+from dyntc_spark.errors import SessionError
+from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.history import Graph, Version
+from dyntc_spark.graph.sources import Source, source_of
+from dyntc_spark.session import ensure_open
 
 #: A quarter of a table, but at least so many bytes, lies above it before it is sent again.
 MOST_ABOVE = 0.25
 LEAST_ABOVE = 1 << 16
 
-ROWS = ("number", "vertex", "reached", "paths")
+_NOTHING: Ids = np.zeros(0, np.int64)
 
-_COUNTS = pa.list_(COUNT)
-
-Content = Callable[[Ids], pa.Table]
+#: Gives the rows of a table that have some keys; None: all rows.
+Content = Callable[[Ids | None], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,94 +52,126 @@ class Touched:
     rows: Ids  #: that reach others, or by other numbers of paths
 
 
-class Layered:
-    """A table by vertex number in one session: what was sent once, and above it what has changed since."""
+class Tables(NamedTuple):
+    """A graph and its closure as tables; they stay as they are, whatever becomes of the closure."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    vertices: DataFrame
+    runs: DataFrame
+    kind: pa.DataType  #: of the vertices
+    has_vertices: bool  #: else any type may name them
+    counted: bool  #: whether the engine counts paths
+
+
+class Layered:
+    """A table in one session: what was sent once, and above it the keys whose rows have changed since."""
+
+    def __init__(self, spark: SparkSession, key: str) -> None:
         self._spark = spark
+        self._key = key
         self._base: DataFrame | None = None
         self._bytes = 0
         self._schema = pa.schema([])
-        self._above: Ids = np.zeros(0, np.int64)
+        self._above: Ids = _NOTHING
 
-    def frame(self, content: Content, every: Ids, touched: Ids | None) -> DataFrame:
-        """Give the table, of which ``touched`` rows are others than at the last call; None: all of them.
-
-        ``content`` gives rows by number, with nulls for a number that no vertex has.
-        """
+    def frame(self, content: Content, touched: Ids | None) -> DataFrame:
+        """Return the table, in which ``touched`` keys have other rows than at the last call; None: all of them."""
         if self._base is None or touched is None:
-            return self._sent(content(every))
+            return self._sent(content(None))
         self._above = np.union1d(self._above, touched)
         if not len(self._above):
             return self._base
         table = content(self._above)
         if table.nbytes > max(LEAST_ABOVE, MOST_ABOVE * self._bytes) or table.schema != self._schema:
-            return self._sent(content(every))
-        above = frame(self._spark, table)
-        kept = self._base.join(F.broadcast(above.select("number")), "number", "left_anti")
-        return kept.unionByName(above.where("vertex IS NOT NULL"))
+            return self._sent(content(None))
+        keys = frame(self._spark, pa.table({self._key: pa.array(self._above, pa.int32())}))
+        kept = self._base.join(F.broadcast(keys), self._key, "left_anti").select(*table.column_names)
+        return kept.unionByName(frame(self._spark, table))
 
     def _sent(self, table: pa.Table) -> DataFrame:
-        self._bytes, self._schema, self._above = table.nbytes, table.schema, np.zeros(0, np.int64)
+        self._bytes, self._schema, self._above = table.nbytes, table.schema, _NOTHING
         self._base = frame(self._spark, table)
         return self._base
 
 
 class Relations:
-    """The tables ``vertices`` and ``rows`` of one closure in one session."""
+    """The tables of one closure in one session, whichever versions are asked for in whichever order."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self._vertices = Layered(spark)
-        self._rows = Layered(spark)
+        self._vertices = Layered(spark, "number")
+        self._runs = Layered(spark, "stripe")
+        self._graph: Graph | None = None  # that the tables are about
+        self._layout: Layout | None = None  # that the vertices were sent with
+        self._sent: Layout | None = None  # that the runs were sent with
+        self._lock = threading.Lock()
 
-    def tables(self, graph: Graph, engine: Engine, touched: Touched | None = None) -> dict[str, DataFrame]:
-        """Give the tables of a version; ``touched`` says what is another than at the last call, None: everything."""
-        every = graph.vertices.used
-        vertices = self._vertices.frame(
-            lambda numbers: _vertices(graph, numbers), every, None if touched is None else touched.vertices
-        )
-        rows = engine.rows(self.spark, look=touched is None)
-        if rows is None:
-            rows = self._rows.frame(
-                lambda numbers: _rows(graph, engine, numbers), every, None if touched is None else touched.rows
+    def tables(self, version: Version, engine: Engine, touched: Touched | None = None, *, look: bool = True) -> Tables:
+        """Return the tables of a version.
+
+        What is another than at the last call is found by comparing the two versions. ``touched`` says it for the
+        batch that made this version; without it more is sent. With ``look`` one job looks first whether Spark has
+        the blocks of a state that is there.
+        """
+        with self._lock:
+            graph = version.graph
+            source = source_of(engine, graph.vertices.used)
+            told = touched if version.before is self._graph and touched is not None else None
+            same = graph is self._graph
+            self._graph = None  # until all is sent
+            vertices = self._vertices.frame(
+                lambda numbers: _vertices(graph, source, numbers),
+                self._moved(source, _NOTHING if same else None if told is None else told.vertices),
             )
-        else:
-            self._rows = Layered(self.spark)  # what was sent before the state moved is no longer followed
-            if "paths" not in rows.columns:
-                rows = rows.withColumn("paths", F.lit(None).cast(spark_type(_COUNTS)))
-            rows = rows.join(vertices.select("number", "vertex"), "number").select(*ROWS)
-        return {"vertices": vertices, "rows": rows}
+            runs = source.frame(self.spark, look=look)
+            if runs is None:
+                altered = _NOTHING if same else None if told is None else told.rows
+                runs = self._runs.frame(source.table, self._altered(source, altered))
+                self._sent = source.layout
+            else:
+                self._runs, self._sent = Layered(self.spark, "stripe"), None
+            self._graph, self._layout = graph, source.layout
+            table, counted = graph.vertices, isinstance(engine, CountsPaths)
+            return Tables(vertices, runs, table.kind, len(table) > 0, counted)
+
+    def current(self) -> bool:
+        """Tell whether the session is still open."""
+        try:
+            ensure_open(self.spark)
+        except SessionError:
+            return False
+        return True
+
+    def _moved(self, source: Source, touched: Ids | None) -> Ids | None:
+        """Add to the touched vertices those that are elsewhere in the closure than when they were sent."""
+        if touched is None or source.layout is None:
+            return touched
+        return None if self._layout is None else np.append(touched, source.layout.moved(self._layout))
+
+    def _altered(self, source: Source, rows: Ids | None) -> Ids | None:
+        """Return the stripes that have other runs than when they were sent."""
+        if source.layout is None:
+            return rows
+        return None if self._sent is None else source.layout.altered(self._sent)
 
 
-def _vertices(graph: Graph, numbers: Ids) -> pa.Table:
-    """Give ``number``, ``vertex`` and the array ``successors`` of the numbers that edges lead to."""
+def _vertices(graph: Graph, source: Source, numbers: Ids | None) -> pa.Table:
+    """Return the vertices among ``numbers``, or all: where they are, and ``successors``, to which edges lead."""
+    used = graph.vertices.used
+    numbers = used if numbers is None else np.intersect1d(numbers, used)
+    lanes = source.lanes(numbers)
     return pa.table(
         {
-            "number": pa.array(numbers.astype(np.int32)),
+            "number": pa.array(numbers, pa.int32()),
             "vertex": graph.vertices.names(numbers),
+            "component": pa.array(lanes.component, pa.int32()),
+            "stripe": pa.array(lanes.stripe, pa.int32()),
+            "lane": pa.array(lanes.lane, pa.int32()),
             "successors": _lists(numbers, graph.edges.leaving(numbers)),
         }
     )
 
 
-def _rows(graph: Graph, engine: Engine, numbers: Ids) -> pa.Table:
-    """Give `ROWS`: ``reached`` and ``paths`` are arrays, and what is reached are numbers, the vertex's own included."""
-    pairs = engine.descendants(numbers)
-    reached, counts = _lists(numbers, pairs), path_counts(engine, pairs)
-    return pa.table(
-        {
-            "number": pa.array(numbers.astype(np.int32)),
-            "vertex": graph.vertices.names(numbers),
-            "reached": reached,
-            "paths": pa.nulls(len(numbers), _COUNTS)
-            if counts is None
-            else pa.ListArray.from_arrays(reached.offsets, counts),
-        }
-    )
-
-
 def _lists(numbers: Ids, pairs: Edges) -> pa.Array:
-    """Give the targets of pairs, which are sorted by source, as one list for each of the ascending ``numbers``."""
+    """Return the targets of pairs, which are sorted by source, as one list for each of the ascending ``numbers``."""
     ends = np.append(np.searchsorted(pairs.sources, numbers), len(pairs)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(pairs.targets.astype(np.int32)))

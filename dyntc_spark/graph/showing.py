@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.closure.lanes_questions import Answering
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph import display, interop, plots
 from dyntc_spark.graph.answers import Answers
@@ -18,7 +19,7 @@ from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.kinds import spark_type
-from dyntc_spark.graph.relations import Relations, Touched
+from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.views import Views
 from dyntc_spark.progress import progress
 from dyntc_spark.session import session_for
@@ -36,7 +37,7 @@ class Shown(Answers):
 
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
         super().__init__(engine, spark)
-        self._views: list[tuple[Views, Relations]] = []
+        self._views: list[Views] = []
         self._attributes = interop.Attributes()
 
     def stats(self) -> dict[str, Any]:
@@ -48,7 +49,7 @@ class Shown(Answers):
                 "version": version.number,
                 "vertices": len(version.graph.vertices),
                 "edges": len(version.graph.edges),
-                "pairs": details["pairs"] if "pairs" in details else _count_pairs(version.graph, closure),
+                "pairs": details["pairs"] if "pairs" in details else self._count_pairs(version.graph, closure),
                 **version.tally.as_dict(),
                 "engine": version.engine,
                 "backend": version.backend,
@@ -61,15 +62,14 @@ class Shown(Answers):
         """Create the temporary views ``<prefix>_edges``, ``_vertices``, ``_closure``, ``_changes`` and ``_stats``.
 
         The table functions ``<prefix>_descendants(v)``, ``<prefix>_ancestors(v)`` and ``<prefix>_path(a, b)`` are
-        made where the session allows it. All see every later batch, which hands to Spark what it changed, some
-        four bytes a pair. The statements are in ``sql/``.
+        made where the session allows it. All see every later batch, which hands to Spark the vertices and the stripes
+        of the closure that it changed. The statements are in ``sql/``.
         """
         views = Views(session_for(self._spark), prefix)
-        relations = Relations(views.spark)
         with self._door.changing(), progress("creating views", 1):
-            views.register(self._relations(relations, None), self._vertex_type, self.version)
-            replaced = [old for old, _ in self._views if (old.spark, old.prefix) == (views.spark, prefix)]
-            self._views = [(old, tables) for old, tables in self._views if old not in replaced] + [(views, relations)]
+            views.register(self._relations(views.spark, None), self._vertex_type, self.version)
+            replaced = [old for old in self._views if (old.spark, old.prefix) == (views.spark, prefix)]
+            self._views = [old for old in self._views if old not in replaced] + [views]
             for old in replaced:
                 old.drop_hidden()
 
@@ -136,18 +136,16 @@ class Shown(Answers):
 
     def _show(self, touched: Touched | None) -> None:
         """Let the views see what a batch touched; those that are gone are forgotten."""
-        self._views = [(views, relations) for views, relations in self._views if views.current()]
+        self._views = [views for views in self._views if views.current()]
         if self._views and touched is not None:
             touched = self._with_rows(touched)
         failures = []
-        for views, relations in list(self._views):
-            # Views that do not show the version before this batch take everything.
-            known = touched if views.version == self.version - 1 else None
+        for views in list(self._views):
             try:
-                views.refresh(self._relations(relations, known), self._vertex_type, self.version)
-            except PySparkException as error:
+                views.refresh(self._relations(views.spark, touched), self._vertex_type, self.version)
+            except PySparkException as error:  # noqa: PERF203  (the others are brought up to date)
                 failures.append((views.prefix, error))
-                self._views = [(other, tables) for other, tables in self._views if other is not views]
+                self._views = [other for other in self._views if other is not views]
         for prefix, failure in failures[:1]:
             raise SessionError(
                 f"a session that brings the views {prefix}_* up to date",
@@ -158,8 +156,10 @@ class Shown(Answers):
     def _with_rows(self, touched: Touched) -> Touched:
         """Add the rows that a batch changed: of what is reached, and of numbers of paths where these are counted.
 
-        Rows that are on Spark are not sent there, so that nobody has to know which of them have changed.
+        Runs of lanes are compared as they are, and rows that are on Spark are not sent there.
         """
+        if isinstance(self._engine.current, Answering):
+            return touched
         on_spark = self._door.now.backend == "spark"
         if on_spark and self._door.ask(lambda _, closure: closure.rows(session_for(self._spark)) is not None):
             return touched
@@ -168,28 +168,35 @@ class Shown(Answers):
             rows.append(self._door.ask(lambda _, closure: closure.ancestors(np.unique(touched.vertices))).sources)
         return Touched(touched.vertices, np.unique(np.concatenate(rows)))
 
-    def _relations(self, relations: Relations, touched: Touched | None) -> dict[str, DataFrame]:
+    def _relations(self, spark: SparkSession, touched: Touched | None) -> dict[str, DataFrame]:
         """Give what the statements in ``sql/`` are about."""
-        stats = self.stats()
+        relations, stats = self._relations_in(spark), self.stats()
         details = pa.array([[(key, str(value)) for key, value in stats.pop("details").items()]], _DETAILS)
         columns = {key: pa.array([value]) for key, value in stats.items()}
-        tables = self._door.ask(lambda version, closure: relations.tables(version.graph, closure, touched))
-        version, changed = self._door.changed(relations.spark, look=touched is None)
+        tables = self._door.ask(
+            lambda version, closure: relations.tables(version, closure, touched, look=touched is None)
+        )
+        version, changed = self._door.changed(spark, look=touched is None)
         if changed is None:
-            changes = frame(relations.spark, self.arrow.changes())
+            changes = frame(spark, self.arrow.changes())
         else:
-            changes = changed.named(version.number, tables["vertices"] if changed.graph is version.graph else None)
+            changes = changed.named(version.number, tables.vertices if changed.graph is version.graph else None)
         return {
-            **tables,
+            "vertices": tables.vertices,
+            "runs": tables.runs,
             "changes": changes,
-            "stats": frame(relations.spark, pa.table({**columns, "details": details})),
+            "stats": frame(spark, pa.table({**columns, "details": details})),
         }
 
     @property
     def _vertex_type(self) -> str:
         return spark_type(self._graph.vertices.kind)
 
-
-def _count_pairs(graph: Graph, closure: Engine) -> int:
-    used = graph.vertices.used
-    return len(closure.descendants(used)) - len(used)
+    def _count_pairs(self, graph: Graph, closure: Engine) -> int:
+        """Return how many pairs there are, where the engine does not count them: on Spark by one job."""
+        rows = closure.rows(session_for(self._spark)) if closure.backend == "spark" else None
+        if rows is not None:
+            found: list[Any] = rows.selectExpr("sum(size(reached) - 1) AS pairs").collect()
+            return int(found[0].pairs or 0)
+        used = graph.vertices.used
+        return len(closure.descendants(used)) - len(used)

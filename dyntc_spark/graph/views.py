@@ -40,8 +40,13 @@ NAMES = ("edges", "vertices", "closure", "changes", "stats")
 FUNCTIONS = ("descendants", "ancestors", "path")
 #: What the statements are about: relations and their columns. ``{vertex}`` is the type of the vertices.
 RELATIONS = {
-    "vertices": {"number": "INT", "vertex": "{vertex}", "successors": "ARRAY<INT>"},
-    "rows": {"number": "INT", "vertex": "{vertex}", "reached": "ARRAY<INT>", "paths": "ARRAY<DECIMAL(38, 0)>"},
+    "vertices": {
+        "number": "INT",
+        "vertex": "{vertex}",
+        **dict.fromkeys(("component", "stripe", "lane"), "INT"),
+        "successors": "ARRAY<INT>",
+    },
+    "runs": {**dict.fromkeys(("stripe", "first", "last"), "INT"), "word": "BIGINT", "paths": "DECIMAL(38, 0)"},
     "changes": {"src": "{vertex}", "dst": "{vertex}", "op": "STRING", "version": "BIGINT"},
     "stats": {
         **dict.fromkeys(("version", "vertices", "edges", "pairs"), "BIGINT"),
@@ -196,7 +201,7 @@ def filled(text: str, relations: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> filled("SELECT * FROM {rows}", {"rows": "t"})
+    >>> filled("SELECT * FROM {runs}", {"runs": "t"})
     'SELECT * FROM t'
     """
     return re.sub(r"\{(\w+)\}", lambda found: relations[found[1]], text)

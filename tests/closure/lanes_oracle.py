@@ -67,6 +67,20 @@ def require_right(engine, edges, n, before=None):
     return expected
 
 
+def unfolded(runs, component, width):
+    """Every pair of vertices that runs stand for, and each vertex with itself; no pair twice."""
+    pairs = [
+        (u, v)
+        for u, c in enumerate(component)
+        for stripe, first, last, word in runs
+        if stripe == c // width and (word % 2**64) >> (c % width) & 1
+        for v, d in enumerate(component)
+        if first <= d <= last and u != v
+    ]
+    assert len(pairs) == len(set(pairs))
+    return set(pairs) | {(v, v) for v in range(len(component))}
+
+
 def powers(edges):
     """The closure of a Boolean matrix, by squaring it until nothing is new."""
     closed = edges | np.eye(len(edges), dtype=bool)

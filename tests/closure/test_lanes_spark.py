@@ -13,7 +13,7 @@ from dyntc_spark.closure.lanes import Lanes
 from dyntc_spark.closure.lanes_blocks import Blocks, Layer
 from dyntc_spark.errors import DamagedBlockError, IndexOutsideError, OptionError, SessionError
 from dyntc_spark.kernels.lanes.payload import Block
-from tests.closure.lanes_oracle import as_edges, as_pairs, drawing, reached, require_right
+from tests.closure.lanes_oracle import as_edges, as_pairs, drawing, reached, require_right, unfolded
 
 NO_EDGES = Edges.of()
 
@@ -209,7 +209,7 @@ def test_a_snapshot_answers_as_of_then(backend, monkeypatch, hand):
 
 
 @pytest.mark.usefixtures("small")
-def test_the_rows_and_the_blocks(spark, backend):
+def test_the_runs_and_the_blocks(spark, backend):
     _, edges = graph(4, 43, 1.3)
     here, there = Lanes(width=4), Lanes(backend, width=4)
     for step in range(2):
@@ -219,11 +219,8 @@ def test_the_rows_and_the_blocks(spark, backend):
             else:
                 side.apply(as_edges({(1, 2), (2, 1)} - edges), as_edges(set(sorted(edges)[:3])))
         edges = edges if step == 0 else (edges | {(1, 2), (2, 1)}) - set(sorted(edges)[:3])
-        rows = there.rows(spark, look=True).collect()
-        found = {row.number: list(row.reached) for row in rows}
-        assert len(rows) == 43
-        assert all(list_ == sorted(list_) for list_ in found.values())
-        assert {(v, w) for v, list_ in found.items() for w in list_} == reached(edges, 43)
+        runs = sorted(tuple(row) for row in there.runs(look=True).collect())
+        assert unfolded(runs, there.version.members.component[:43].tolist(), 4) == reached(edges, 43)
         for side in (here, there):
             shown = side.blocks(spark).collect()
             stripes = sorted((row.bi, Block.decode(row.payload)) for row in shown if row.matrix == "stripes")
@@ -236,19 +233,20 @@ def test_the_rows_and_the_blocks(spark, backend):
             sum(row.nnz for row in side.blocks(spark).collect() if row.matrix == "stripes") for side in (here, there)
         ]
         assert counts[0] == counts[1] > 0
+    assert here.runs() is None
     assert here.rows(spark) is None
 
 
-def test_a_graph_that_begins_with_nothing(spark, backend, monkeypatch):
+def test_a_graph_that_begins_with_nothing(backend, monkeypatch):
     monkeypatch.setattr(lanes_place, "BLOCK_BYTES", 150)
     engine = Lanes(backend, width=4)
     engine.init(NO_EDGES, 0)
-    assert engine.rows(spark).count() == 0
+    assert engine.runs().count() == 0
     engine.grow(30)
     edges = {(v, v + 1) for v in range(20)}
     engine.apply(as_edges(edges), NO_EDGES)
     before = require_right(engine, edges, 30)  # by no job
-    assert engine.rows(spark).count() == 30
+    assert unfolded(engine.runs().collect(), engine.version.members.component[:30].tolist(), 4) == before
     bounds(monkeypatch, hand=0, dirty=0)
     for edge in ((25, 3), (4, 29)):
         engine.apply(as_edges({edge}), NO_EDGES)

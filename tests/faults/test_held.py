@@ -61,12 +61,12 @@ def test_batches_leave_nothing_behind(tmp_path):
 def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
     """What it reads was released when the state was replaced; Spark builds it again."""
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
-    before, frame, rows = recomputed(c), c.pairs(), c._engine.current.rows(spark)
-    expected = rows.count()
+    before, frame, runs = recomputed(c), c.pairs(), c._engine.current.runs()
+    expected = runs.count()
     c.reset([(1, 2), (2, 3)])
     time.sleep(0.5)
     assert {tuple(row) for row in frame.collect()} == before
-    assert rows.count() == expected
+    assert runs.count() == expected
 
 
 def test_a_closure_that_is_dropped_leaves_nothing(spark):

@@ -1,0 +1,222 @@
+"""Questions of a DataFrame about a closure on Spark, as joins: lazy, and nothing comes to the driver.
+
+The asked DataFrame is joined with the tables of the closure (``relations``). Its columns stay as they are, whatever
+they are called: the joins have names of their own, and only the columns with vertices are mentioned. It is read
+once, so that rows that are drawn at random are answered as they are.
+
+Few questions are about a stripe, and many runs are in it. So runs are joined by stripe *and* by bucket, that is by
+64 neighbouring components, and only within these each run is looked at.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
+from dyntc_spark.graph.inputs import column_kinds, quoted
+from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.relations import Tables
+
+#: What a question about a vertex that the graph does not have gets.
+UnknownRow: TypeAlias = Literal["null", "false", "raise"]
+
+#: The stripe, and the component, of a vertex that the graph does not have.
+_NOWHERE = -1
+
+
+class Names:
+    """Names of columns that no other DataFrame has: ``names("x")`` is always the same one."""
+
+    def __init__(self) -> None:
+        self._mark = uuid.uuid4().hex[:12]
+        self.used: list[str] = []
+
+    def __call__(self, name: str) -> str:
+        """Return a name for a column."""
+        called = f"dyntc_{name}_{self._mark}"
+        if called not in self.used:
+            self.used.append(called)
+        return called
+
+
+def query(asked: DataFrame, tables: Tables, unknown: UnknownRow, ends: tuple[str, str]) -> DataFrame:
+    """Return the asked rows with ``reachable``, and with ``paths`` where these are counted."""
+    _require(asked, tables, unknown, ends, ("reachable", "paths") if tables.counted else ("reachable",))
+    n = Names()
+    found = asked.select("*", *(_vertex(name, tables).alias(n(end)) for name, end in zip(ends, "sd", strict=True)))
+    for end in "sd":
+        found = found.join(_places(tables, n, f"{end}_"), F.expr(f"{n(end)} = {n(f'{end}_vertex')}"), "left")
+    runs = _bucketed(tables.runs, n)
+    found = found.join(
+        runs,
+        F.expr(
+            f"{n('s_stripe')} = {n('r_stripe')} AND shiftright({n('d_component')}, 6) = {n('r_bucket')}"
+            f" AND {n('d_component')} BETWEEN {n('r_first')} AND {n('r_last')} AND {_has_bit(n, 's_lane')}"
+        ),
+        "left",
+    )
+    known = F.expr(f"{n('s_number')} IS NOT NULL AND {n('d_number')} IS NOT NULL")
+    joined = F.expr(f"{n('s_component')} = {n('d_component')} OR {n('r_stripe')} IS NOT NULL")
+    absent = _unknown(n, unknown, list(zip("sd", ends, strict=True)), F.lit(False).cast("boolean"))
+    found = found.withColumn("reachable", F.when(known, joined).otherwise(absent))
+    if tables.counted:
+        paths = (
+            F.when(F.expr(f"{n('s_number')} = {n('d_number')}"), F.lit(1))
+            .when(F.col(n("r_stripe")).isNull(), F.lit(0))
+            .otherwise(F.col(n("r_paths")))
+        )
+        found = found.withColumn("paths", F.when(known, paths).cast("decimal(38,0)"))
+    return found.drop(*n.used)
+
+
+def descendants(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, *, reflexive: bool) -> DataFrame:
+    """Return the asked rows, each as often as there are vertices that its vertex reaches, with ``descendant``."""
+    n, found = _asked(asked, tables, unknown, vertex, "descendant")
+    runs = _renamed(_runs(tables, reflexive=reflexive), n, "r_", ("stripe", "first", "last", "word"))
+    found = found.join(runs, F.expr(f"{n('stripe')} = {n('r_stripe')} AND {_has_bit(n, 'lane')}"))
+    found = found.select("*", F.expr(f"explode(sequence({n('r_first')}, {n('r_last')}))").alias(n("reached")))
+    found = found.join(_others(tables, n), F.expr(f"{n('reached')} = {n('o_component')}"))
+    return _answered(found, n, unknown, vertex, "descendant", reflexive=reflexive)
+
+
+def ancestors(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, *, reflexive: bool) -> DataFrame:
+    """Return the asked rows, each as often as there are vertices that reach its vertex, with ``ancestor``."""
+    n, found = _asked(asked, tables, unknown, vertex, "ancestor")
+    runs = _bucketed(_runs(tables, reflexive=reflexive), n)
+    covers = f"{n('component')} BETWEEN {n('r_first')} AND {n('r_last')}"
+    found = found.join(runs, F.expr(f"shiftright({n('component')}, 6) = {n('r_bucket')} AND {covers}"))
+    found = found.join(_others(tables, n), F.expr(f"{n('r_stripe')} = {n('o_stripe')} AND {_has_bit(n, 'o_lane')}"))
+    return _answered(found, n, unknown, vertex, "ancestor", reflexive=reflexive)
+
+
+def _asked(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, answer: str) -> tuple[Names, DataFrame]:
+    """Return the asked rows with the place of their vertex in the closure."""
+    _require(asked, tables, unknown, [vertex], [answer])
+    n = Names()
+    found = asked.select("*", _vertex(vertex, tables).alias(n("v")))
+    how = "inner" if unknown == "false" else "left"
+    found = found.join(_places(tables, n, "v_"), F.expr(f"{n('v')} = {n('v_vertex')}"), how)
+    place = {"stripe": _NOWHERE, "component": _NOWHERE, "lane": 0}
+    return n, found.select(
+        "*", *(F.coalesce(F.col(n(f"v_{name}")), F.lit(value)).alias(n(name)) for name, value in place.items())
+    )
+
+
+def _answered(
+    found: DataFrame, n: Names, unknown: UnknownRow, vertex: str, answer: str, *, reflexive: bool
+) -> DataFrame:
+    """Return the caller's columns and the answer."""
+    if not reflexive:
+        found = found.where(f"{n('o_number')} IS NULL OR {n('o_number')} <> {n('v_number')}")
+    other = F.col(n("o_vertex"))
+    if unknown == "raise":
+        other = F.when(F.col(n("v_number")).isNotNull(), other).otherwise(_refusal(n, "v", vertex))
+    return found.withColumn(answer, other).drop(*n.used)
+
+
+def _runs(tables: Tables, *, reflexive: bool) -> DataFrame:
+    """Return the runs, and one that leads nowhere for unknown vertices; with ``reflexive`` each vertex reaches itself.
+
+    A component of several members has a run with its own bit.
+    """
+    runs = tables.runs.select("stripe", "first", "last", "word")
+    nowhere = runs.sparkSession.range(1).selectExpr(
+        *(f"{_NOWHERE} AS {name}" for name in ("stripe", "first", "last")), "1L AS word"
+    )
+    runs = runs.unionAll(nowhere)
+    if reflexive:
+        single = tables.vertices.groupBy("stripe", "component", "lane").count().where("count = 1")
+        runs = runs.unionAll(
+            single.selectExpr("stripe", "component", "component AS last", "shiftleft(1L, lane) AS word")
+        )
+    return runs
+
+
+def _bucketed(runs: DataFrame, n: Names) -> DataFrame:
+    """Return each run once for each bucket that it has a part of."""
+    bucket = F.expr("explode(sequence(shiftright(first, 6), shiftright(last, 6)))").alias("bucket")
+    found = runs.select("*", bucket)
+    return _renamed(found, n, "r_", found.columns)
+
+
+def _places(tables: Tables, n: Names, prefix: str) -> DataFrame:
+    """Return where vertices are."""
+    return _renamed(tables.vertices, n, prefix, ("vertex", "number", "component", "stripe", "lane"))
+
+
+def _others(tables: Tables, n: Names) -> DataFrame:
+    """Return the vertices that are an answer, and none for an unknown vertex."""
+    columns = ("vertex", "number", "component", "stripe", "lane")
+    nowhere = tables.vertices.sparkSession.range(1).selectExpr(
+        f"CAST(NULL AS {spark_type(tables.kind)}) AS vertex",
+        "CAST(NULL AS INT) AS number",
+        f"{_NOWHERE} AS component",
+        f"{_NOWHERE} AS stripe",
+        "0 AS lane",
+    )
+    return _renamed(tables.vertices.select(*columns).unionAll(nowhere), n, "o_", columns)
+
+
+def _renamed(data: DataFrame, n: Names, prefix: str, columns: Sequence[str]) -> DataFrame:
+    return data.select(*(F.col(name).alias(n(prefix + name)) for name in columns))
+
+
+def _has_bit(n: Names, lane: str) -> str:
+    """Return the condition that the word of a run has the bit of a lane."""
+    return f"shiftrightunsigned({n('r_word')}, {n(lane)}) & 1 = 1"
+
+
+def _vertex(name: str, tables: Tables) -> Column:
+    """Return the vertices of a column, in the one type of their kind."""
+    return F.col(quoted(name)).cast(spark_type(tables.kind))
+
+
+def _unknown(n: Names, unknown: UnknownRow, ends: list[tuple[str, str]], no: Column) -> Column:
+    """Return the answer to a question about unknown vertices."""
+    if unknown == "false":
+        return no
+    if unknown == "null":
+        return F.lit(None).cast("boolean")
+    (first, name), (second, other) = ends
+    return F.when(F.col(n(f"{first}_number")).isNull(), _refusal(n, first, name)).otherwise(_refusal(n, second, other))
+
+
+def _refusal(n: Names, end: str, name: str) -> Column:
+    """Return what fails when it is worked out, with a message that names the vertex."""
+    found = F.coalesce(F.concat(F.lit("'"), F.col(n(end)).cast("string"), F.lit("'")), F.lit("null"))
+    return F.raise_error(
+        F.concat(
+            F.lit("expected a vertex of the graph; got "),
+            found,
+            F.lit(f" in column {name!r}, which the graph does not have. Check its spelling; "),
+            F.lit("unknown='null' answers null, and unknown='false' no."),
+        )
+    )
+
+
+def _require(asked: DataFrame, tables: Tables, unknown: str, names: Sequence[str], answers: Sequence[str]) -> None:
+    """Refuse what cannot be asked, before anything is joined."""
+    if unknown not in {"null", "false", "raise"}:
+        raise OptionError(
+            "unknown='null', unknown='false' or unknown='raise'", f"{unknown!r:.80}", "The first is the default."
+        )
+    for name, kind in zip(names, column_kinds(asked, names), strict=True):
+        if kind != tables.kind and tables.has_vertices:
+            raise VertexTypeError(
+                f"vertices of type {tables.kind}, as the graph has them",
+                f"{kind} in column {name!r}",
+                "Convert them first.",
+            )
+    taken = {column.lower(): column for column in asked.columns}
+    for answer in answers:
+        if answer in taken:
+            raise MissingColumnError(
+                f"a name {answer!r} that is free for the answer",
+                f"a column {taken[answer]!r} among {asked.columns}",
+                "Rename this column, or drop it.",
+            )
