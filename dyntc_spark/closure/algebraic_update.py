@@ -21,15 +21,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.closure.algebraic_solve import solved
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.path_update import Change
+from dyntc_spark.closure.transfer import DRIVER_BYTES
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_buffers import Buffers
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
+from dyntc_spark.dynamic.lazy_sizes import entry_bytes, exceeds
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
+
+UPDATE_BYTES = 2**30  #: that an update may take at the driver of a matrix on Spark
 
 
 class Factors(NamedTuple):
@@ -104,10 +109,25 @@ def _column_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: i
     return Factors(x, sparse.take_rows(lines.rows, np.searchsorted(lines.targets, changed)))
 
 
+class WideUpdate(Exception):  # noqa: N818  (no error: the caller takes another way)
+    """An update whose lines are more than the driver of a matrix on Spark should get."""
+
+
 def gathered(matrix: LazyMatrix, edges: Edges) -> Lines:
-    """Read the columns of the sources and the rows of the targets of M: one job."""
+    """Read the columns of the sources and the rows of the targets of M: one job.
+
+    Raises ``WideUpdate`` before it reads more than ``DRIVER_BYTES`` from Spark, or where the update that is made of
+    these lines would take more than ``UPDATE_BYTES``, were each of its lines as long as all of them together. The two
+    lines of a single edge are always read.
+    """
     sources, targets = np.unique(edges.sources), np.unique(edges.targets)
+    if len(edges) > 1 and exceeds(matrix, DRIVER_BYTES, targets, sources):
+        raise WideUpdate
     rows, columns = matrix.gather(rows=targets, columns=sources)
+    longest = len(np.unique(rows.columns)) + len(np.unique(columns.columns))
+    most = min(len(sources), len(targets)) * longest * entry_bytes(matrix)
+    if len(edges) > 1 and most > UPDATE_BYTES and not isinstance(matrix.backend, LocalBackend):
+        raise WideUpdate
     ring = matrix.ring
     return Lines(sources, with_identity(columns, sources, ring), targets, with_identity(rows, targets, ring))
 
