@@ -1,5 +1,5 @@
 -- <prefix>_closure: the pairs of two different vertices of which the first reaches the second.
-SELECT
+SELECT /*+ BROADCAST(d) */
     s.vertex AS src,                -- the vertex that reaches
     d.vertex AS dst,                -- the vertex that is reached
     get(s.paths, s.place) AS paths  -- how many paths lead there; null where the engine does not count them

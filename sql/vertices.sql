@@ -1,5 +1,5 @@
 -- <prefix>_vertices: every vertex that an edge has, or once had, as an end, until it is dropped.
-SELECT
+SELECT /*+ BROADCAST(v) */
     v.vertex AS vertex,                  -- the vertex
     size(v.successors) AS out_degree,    -- edges that begin there
     coalesce(i.edges, 0) AS in_degree,   -- edges that lead there

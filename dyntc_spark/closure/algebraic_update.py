@@ -21,20 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.closure.algebraic_solve import solved
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.path_update import Change
-from dyntc_spark.closure.transfer import DRIVER_BYTES
+from dyntc_spark.closure.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_buffers import Buffers
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
-from dyntc_spark.dynamic.lazy_sizes import entry_bytes, exceeds
+from dyntc_spark.dynamic.lazy_sizes import exceeds, update_exceeds
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
-
-UPDATE_BYTES = 2**30  #: that an update may take at the driver of a matrix on Spark
 
 
 class Factors(NamedTuple):
@@ -124,9 +121,7 @@ def gathered(matrix: LazyMatrix, edges: Edges) -> Lines:
     if len(edges) > 1 and exceeds(matrix, DRIVER_BYTES, targets, sources):
         raise WideUpdate
     rows, columns = matrix.gather(rows=targets, columns=sources)
-    longest = len(np.unique(rows.columns)) + len(np.unique(columns.columns))
-    most = min(len(sources), len(targets)) * longest * entry_bytes(matrix)
-    if len(edges) > 1 and most > UPDATE_BYTES and not isinstance(matrix.backend, LocalBackend):
+    if len(edges) > 1 and update_exceeds(matrix, UPDATE_BYTES, rows, columns):
         raise WideUpdate
     ring = matrix.ring
     return Lines(sources, with_identity(columns, sources, ring), targets, with_identity(rows, targets, ring))

@@ -45,12 +45,12 @@ from dyntc_spark.closure.path_numbers import PathCounts, bits_of
 from dyntc_spark.closure.path_sweep import CountPaths, path_totals
 from dyntc_spark.closure.path_update import Change, Lines
 from dyntc_spark.closure.topology import Topology
-from dyntc_spark.closure.transfer import DRIVER_BYTES
+from dyntc_spark.closure.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_frame import pairs_reached, reached_frame
 from dyntc_spark.dynamic.lazy_matrix import BUDGET, LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
-from dyntc_spark.dynamic.lazy_sizes import exceeds
+from dyntc_spark.dynamic.lazy_sizes import exceeds, update_exceeds
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.primes import primes_needed, random_primes
@@ -201,6 +201,8 @@ class PathCounting(Engine):
         if exceeds(self.matrix, DRIVER_BYTES, targets, sources):
             return None, np.arange(self.vertices)
         rows, columns = self.matrix.gather(rows=targets, columns=sources)
+        if update_exceeds(self.matrix, UPDATE_BYTES, rows, columns):
+            return None, np.arange(self.vertices)
         rows, columns = lazy_lines.with_units(rows, targets), lazy_lines.with_units(columns, sources)
         return Lines(targets, rows, sources, columns, self.matrix.ring), self._marked(columns)
 

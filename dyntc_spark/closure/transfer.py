@@ -15,6 +15,7 @@ from dyntc_spark.kernels.block import Block
 ONE_TASK = 2**30  # bytes of dense state up to which Init* for Spark is worked out by one task
 #: Bytes that one step of an operation, or one part of a state, may take at the driver where the state is on Spark.
 DRIVER_BYTES = 2**28
+UPDATE_BYTES = 2**30  # that an update of small rank may take there, were all its lines as long as they could be
 NUMBER_BYTES = 64  # that a number takes at the driver which a step of a Reset* reads, with all that is made of it
 
 

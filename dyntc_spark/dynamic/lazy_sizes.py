@@ -76,6 +76,17 @@ def exceeds(matrix: LazyMatrix, most: int, rows: npt.ArrayLike = (), columns: np
     return (exact + buffered) * entry > most
 
 
+def update_exceeds(matrix: LazyMatrix, most: int, rows: Sparse, columns: Sparse) -> bool:
+    """Whether an update made of these lines could take more than ``most`` bytes; never in this process.
+
+    It has as many lines as there are rows or columns, whichever are fewer, and none is longer than all of them united.
+    """
+    if not isinstance(matrix.state, LayeredState):
+        return False
+    longest = len(np.unique(rows.columns)) + len(np.unique(columns.columns))
+    return min(rows.shape[0], columns.shape[0]) * longest * entry_bytes(matrix) > most
+
+
 def entry_bytes(matrix: LazyMatrix) -> int:
     """Bytes of an entry of a line at the driver: its place, and a number for each prime."""
     return 8 + 4 * matrix.ring.planes

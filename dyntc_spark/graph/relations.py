@@ -99,7 +99,9 @@ class Relations:
             self._rows = Layered(self.spark)  # what was sent before the state moved is no longer followed
             if "paths" not in rows.columns:
                 rows = rows.withColumn("paths", F.lit(None).cast(spark_type(_COUNTS)))
-            rows = rows.join(vertices.select("number", "vertex"), "number").select(*ROWS)
+            # Spark takes what tasks make of little for little, and would broadcast the closure, by way of the driver.
+            names = F.broadcast(vertices.select("number", "vertex"))
+            rows = rows.join(names, "number").select(*ROWS)
         return {"vertices": vertices, "rows": rows}
 
 

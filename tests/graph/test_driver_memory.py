@@ -1,7 +1,8 @@
 """A driver that may not take the memory that the closure would: the system refuses it (RLIMIT_AS).
 
 The driver is a client of Spark Connect, so that the process has nothing but our code in it: the JVM and the Python
-workers are processes of the server.
+workers are processes of the server. To the JVM, no job may bring more than a fraction of the closure, either
+(``spark.driver.maxResultSize``): Spark refuses it, also where it is to be broadcast.
 """
 
 import json
@@ -30,7 +31,8 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with connect_server(tmp_path_factory.mktemp("server")) as url:
+    """Give the address of a server to whose JVM, which is a driver too, no job brings more than some mebibytes."""
+    with connect_server(tmp_path_factory.mktemp("server"), **{"spark.driver.maxResultSize": "12m"}) as url:
         yield url
 
 
@@ -66,6 +68,7 @@ LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("lanes", "logari
 @pytest.mark.parametrize("engine", ["centres", "path_counting", *LONG])
 def test_what_comes_to_the_driver_is_small(spark, engine, monkeypatch):
     """Less than 16 bytes a vertex for each question, where the closure takes n / 8 of them even as bits."""
+    monkeypatch.setattr("dyntc_spark.dynamic.lazy_layers.NEAR_BYTES", 0)  # up to here, stripes are read as they are
     layers, width = 30, 20
     closure = DynamicClosure.from_edges(edges(layers, width), spark, engine, "spark")
     closure.apply([("insert", 0, width * 20 + 1), ("delete", 0, width)])
