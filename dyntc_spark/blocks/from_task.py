@@ -62,9 +62,8 @@ def _making(
         except DyntcError as error:
             yield _rows([(0, 0)], {name: [None] for name in kinds}, [[workers.error_row(error)]])
             return
-        reports: list[Any] = [
-            [{"operation": 0, "key": key, "payload": BOOLEAN.encode(block)} for key, block in told.items() if block]
-        ]
+        known = {key: BOOLEAN.encode(block) for key, block in told.items() if block is not None}
+        reports: list[Any] = [[{"operation": 0, "key": key, "payload": payload} for key, payload in known.items()]]
         cells = [(bi, bj) for bi in range(extent[0]) for bj in range(extent[1])]
         for start in range(0, len(cells), AT_A_TIME):
             some = cells[start : start + AT_A_TIME]
