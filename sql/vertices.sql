@@ -27,11 +27,11 @@ LEFT JOIN (
         SELECT *, explode(sequence(shiftright(first, 6), shiftright(last, 6))) AS bucket FROM {runs}
     ),
     counted AS (
-        SELECT p.stripe, p.word, upto[least(last - 64 * p.bucket, 63) + 1] - upto[greatest(first - 64 * p.bucket, 0)] AS many
+        SELECT /*+ BROADCAST(b) */ p.stripe, p.word, upto[least(last - 64 * p.bucket, 63) + 1] - upto[greatest(first - 64 * p.bucket, 0)] AS many
         FROM parts AS p
         JOIN buckets AS b ON b.bucket = p.bucket
     )
-    SELECT c.component, CAST(sum(n.many) - if(c.members > 1, 1, 0) AS INT) AS descendants
+    SELECT /*+ BROADCAST(c) */ c.component, CAST(sum(n.many) - if(c.members > 1, 1, 0) AS INT) AS descendants
     FROM counted AS n
     JOIN components AS c ON c.stripe = n.stripe AND shiftrightunsigned(n.word, c.lane) & 1 = 1
     GROUP BY c.component, c.members

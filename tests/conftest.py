@@ -130,12 +130,12 @@ def _connect(folder):
 
 
 @contextlib.contextmanager
-def connect_server(folder):
+def connect_server(folder, **settings):
     """Start a Spark Connect server on a free port, give its address, and stop it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log = folder / "server.log"
-    with log.open("wb") as output, _server(port, folder, output) as server:
+    with log.open("wb") as output, _server(port, folder, output, settings) as server:
         _wait_until_open(port, server, log)
         yield f"sc://127.0.0.1:{port}"
         if server.poll() is not None:
@@ -143,7 +143,7 @@ def connect_server(folder):
 
 
 @contextlib.contextmanager
-def _server(port, folder, output):
+def _server(port, folder, output, more):
     settings = {
         **session._read_conf("local"),
         **_settings(),
@@ -151,6 +151,7 @@ def _server(port, folder, output):
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **more,
     }
     with machine.environment():
         jars = machine.delta_jars(None, machine.ivy_dir())

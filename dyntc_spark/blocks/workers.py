@@ -65,7 +65,7 @@ def reporting(operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind])
                 run(_columns(batch), reports)
             rows = _report_rows(reports)
         except DyntcError as error:
-            rows = [_error_row(error)]
+            rows = [error_row(error)]
         if rows:
             yield pa.RecordBatch.from_arrays([pa.array([rows], REPORT_TYPE)], names=["reports"])
 
@@ -88,7 +88,7 @@ def updating(
             out = run(dict(zip(names, arrays, strict=True)), reports)
             rows = _report_rows(reports)
         except DyntcError as error:
-            out, rows = {name: [None] * count for name in written}, [_error_row(error)]
+            out, rows = {name: [None] * count for name in written}, [error_row(error)]
         told = [rows or None, *[None] * (count - 1)] if count else []
         payloads = [pa.array(out[name], pa.binary()) for name in written]
         return pa.StructArray.from_arrays([*payloads, pa.array(told, REPORT_TYPE)], names=[*written, "reports"])
@@ -278,7 +278,7 @@ def checking(kinds: Mapping[str, Kind]) -> Callable[[Batches], Batches]:
                         raise duplicate(", ".join(kinds), *at)
                     seen.add(at)
         except DyntcError as error:
-            rows = [_error_row(error)]
+            rows = [error_row(error)]
             yield pa.RecordBatch.from_arrays([pa.array([rows], REPORT_TYPE)], names=["reports"])
 
     return task
@@ -365,7 +365,8 @@ def _report_rows(reports: Reports) -> list[dict[str, Any]]:
     ]
 
 
-def _error_row(error: DyntcError) -> dict[str, Any]:
+def error_row(error: DyntcError) -> dict[str, Any]:
+    """Give the report that lets the driver raise an error of a task."""
     parts = [type(error).__name__, error.expected, error.came, error.remedy]
     return {"operation": ERROR, "key": 0, "payload": json.dumps(parts).encode()}
 
@@ -387,7 +388,7 @@ def _error_cell(error: DyntcError, carried: tuple[str, ...] = ()) -> pa.RecordBa
         *(pa.nulls(1, pa.binary()) for _ in ("payload", *carried)),
     ]
     return pa.RecordBatch.from_arrays(
-        [*empty, pa.array([[_error_row(error)]], REPORT_TYPE)], names=["bi", "bj", "payload", *carried, "reports"]
+        [*empty, pa.array([[error_row(error)]], REPORT_TYPE)], names=["bi", "bj", "payload", *carried, "reports"]
     )
 
 

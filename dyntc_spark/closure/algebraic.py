@@ -40,14 +40,16 @@ from dyntc_spark.closure.algebraic_build import Parts, fill
 from dyntc_spark.closure.algebraic_graph import Graph
 from dyntc_spark.closure.algebraic_solve import REACH, SECONDS_A_PRODUCT, LargeSystem
 from dyntc_spark.closure.algebraic_touched import Touched, ancestors, compared, pairs
-from dyntc_spark.closure.algebraic_update import Factors, Lines, factors, gathered
+from dyntc_spark.closure.algebraic_update import Factors, Lines, WideUpdate, factors, gathered
 from dyntc_spark.closure.certificate import certify_matrix
 from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
 from dyntc_spark.closure.lazy_blocks import lazy_blocks
-from dyntc_spark.dynamic.lazy_frame import reached_frame
+from dyntc_spark.closure.transfer import DRIVER_BYTES
+from dyntc_spark.dynamic.lazy_frame import pairs_reached, reached_frame
 from dyntc_spark.dynamic.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
+from dyntc_spark.dynamic.lazy_sizes import exceeds
 from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.primes import primes_needed, random_primes
@@ -123,6 +125,7 @@ class Algebraic(Engine):
         self._lengths = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._bytes = 0
         self._differences: tuple[Edges, Edges] | None = None  # of a batch that had to build
+        self._pairs: int | None = None  # counted on Spark when first asked for
         self._counts = dict.fromkeys(COUNTED, 0)
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
@@ -144,10 +147,12 @@ class Algebraic(Engine):
         before, saved = self.matrix, dict(self.__dict__)
         graph.apply(inserted, deleted)
         try:
+            self._pairs = None
             rows = self._update(inserted, deleted)
             if rows is not None:
                 self._build(graph.edges, self.vertices)
-                self._differences = compared(before, self.matrix, rows)
+                if not any(exceeds(matrix, DRIVER_BYTES, rows) for matrix in (before, self.matrix)):
+                    self._differences = compared(before, self.matrix, rows)
         except BaseException:
             self.__dict__.update(saved)
             graph.apply(deleted, inserted)
@@ -177,13 +182,13 @@ class Algebraic(Engine):
         graph, primes, salts = self._graph, self.primes, self._graph.salts
         edges, weights = graph.change(inserted, deleted, primes)
         for redraw in range(REDRAWS + 1):
-            lines = gathered(self.matrix, edges)
             try:
+                lines = gathered(self.matrix, edges)
                 update = self._factors(edges, weights, lines)
                 break
-            except LargeSystem:
+            except (LargeSystem, WideUpdate) as way:
                 self._counts["rebuilt_batches"] += 1
-                return ancestors(lines)
+                return ancestors(lines) if isinstance(way, LargeSystem) else np.arange(self.vertices)
             except SingularMatrixError:
                 self._counts["singular"] += 1
                 if redraw == REDRAWS:
@@ -236,7 +241,7 @@ class Algebraic(Engine):
                 primes = (*primes, *random_primes(1, SPARSE_BITS, self._random))
                 continue
             self._matrix, self._graph, self._lengths = matrix, graph, found
-            self._touched = self._differences = None
+            self._touched = self._differences = self._pairs = None
             self._bytes = sum(matrix.state.stored_bytes(name) for name in (BY_ROW, BY_COLUMN))
             self._build_seconds = time.perf_counter() - started
             return
@@ -265,9 +270,12 @@ class Algebraic(Engine):
 
         A batch that had to build the matrix again has compared the rows that it can have changed. None when there is
         no last batch: after ``init``, and after a ``verify`` that has repaired something, for then pairs that
-        were missing have come back that no batch has changed.
+        were missing have come back that no batch has changed. None also where the lines to compare are too large for
+        the driver of a state on Spark.
         """
-        return self._touched.differences(self.matrix) if self._touched else self._differences
+        if self._touched is None:
+            return self._differences
+        return None if self._touched.too_large(self.matrix) else self._touched.differences(self.matrix)
 
     def _counted(self, found: Certificate) -> Certificate:
         self._counts["certified_rows"] += found.rows
@@ -350,12 +358,15 @@ class Algebraic(Engine):
         source of the last batch, ``touched`` the lines that were certified after it. ``splits`` counts the batches
         that were too large to be solved at once and became several updates, ``rebuilt_batches`` those for which a
         build was likely to be faster. As many rows as are ``affected`` may have ``changed``. ``entries`` of the
-        matrix and ``bytes`` are those of the last build.
+        matrix and ``bytes`` are those of the last build. On Spark one job a version counts the ``pairs``.
         """
         affected = len(self._touched.rows) if self._touched else self.vertices
+        if self.backend == "spark" and self._pairs is None:
+            self._pairs = pairs_reached(self.matrix, self.vertices)
         return {
             "vertices": self.vertices,
             "edges": len(self._graph),
+            **({} if self._pairs is None else {"pairs": self._pairs}),
             "primes": self.primes,
             "error_probability": 0.0 if self._verify else None if self._given else self._error_probability,
             **self._counts,
@@ -367,6 +378,11 @@ class Algebraic(Engine):
             "seconds_of_last_build": self._build_seconds,
             **self.matrix.stats(),
         }
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the last build."""
+        return self._bytes
 
     def _known(self, ids: npt.ArrayLike) -> Ids:
         return Axis(self.vertices, 1).ids(ids, "vertex")

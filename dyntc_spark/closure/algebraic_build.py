@@ -32,15 +32,16 @@ import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Grid, Ids
 from dyntc_spark.blocks.local import LocalBackend
-from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.superstep import Cell, Operation
 from dyntc_spark.closure.algebraic_eliminate import through
 from dyntc_spark.closure.algebraic_graph import Graph
-from dyntc_spark.closure.algebraic_update import factors, gathered, with_identity
+from dyntc_spark.closure.algebraic_update import WideUpdate, factors, gathered, with_identity
 from dyntc_spark.closure.edge_set import EdgeSet, keys_of
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
+from dyntc_spark.dynamic.lazy_sizes import Lengths, entry_bytes, lengths
+from dyntc_spark.errors import OutgrownError
 from dyntc_spark.kernels import codec, reach, sparse
 from dyntc_spark.kernels.block import Block, Ints, Sparse
 from dyntc_spark.kernels.component_inverses import component_inverses
@@ -53,6 +54,8 @@ LARGE = 64  #: components of so many vertices may be cut at their back edges
 FEW_ENDS = 4  #: they are if these have at most this part of its vertices as ends
 ELIMINATED = 512  #: larger ones that are not are inverted by supersteps of the backend
 TRIES = 32  #: searches in a component
+INVERSE_BYTES = 2**30  #: that the inverse of an eliminated component may take at the driver, with its lines
+IN_LINES = 3  #: times these are at the driver at once: as entries, as lines, and as the update
 
 
 @dataclass(frozen=True)
@@ -182,34 +185,6 @@ def _rank(edges: Edges, chosen: Ids) -> int:
 
 
 @dataclass(frozen=True)
-class Lengths(Operation[Ids]):
-    """How many entries each line of a matrix in stripes has, of the first ``count``."""
-
-    grid: Grid
-    count: int
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
-        """Report those of this stripe."""
-        del left, right
-        self.tell(cell, cell.ring(self.name).coordinates(cell[self.name])[0])
-
-    def tell(self, cell: Cell, rows: reach.Ids) -> None:
-        """Report lengths, given the row of each entry."""
-        step = self.grid.down.step
-        lengths = np.bincount(rows, minlength=step)
-        cell.report(cell.bi, COUNTING.from_coordinates(np.zeros_like(lengths), np.arange(step), lengths, (1, step)))
-
-    def collect(self, reports: Mapping[int, Block]) -> Ids:
-        """Put the stripes together."""
-        step = self.grid.down.step
-        lengths = np.zeros(self.grid.down.blocks * step, np.int64)
-        for stripe, block in reports.items():
-            _, places, counts = COUNTING.coordinates(block)
-            lengths[stripe * step + places] = counts[0]
-        return lengths[: self.count]
-
-
-@dataclass(frozen=True)
 class Sweep(Lengths):
     """Write the rows (``turned``: the columns) of ``N`` in each stripe; the matrix may be larger than the graph."""
 
@@ -287,14 +262,6 @@ def filled(matrix: LazyMatrix, graph: WeightedGraph) -> tuple[Ids, Ids]:
     return by_row, by_column
 
 
-def lengths(matrix: LazyMatrix, count: int) -> tuple[Ids, Ids]:
-    """Give the lengths of the first rows and columns of a lazy matrix without what its buffers hold: one job."""
-    by_row, by_column = matrix.state.run(
-        *(Lengths(name, matrix.kinds[name].grid, count) for name in (BY_ROW, BY_COLUMN))
-    )[1]
-    return by_row, by_column
-
-
 def fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Ids, Ids]:
     """Sweep, and put in the edges that were left out; give the lengths of rows and columns without the late ones."""
     primes, ring = matrix.ring.modulus or (), matrix.ring
@@ -302,6 +269,7 @@ def fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Ids, Ids]:
     swept.require_inverses()
     found = filled(matrix, swept)
     for ids, edges in parts.large:
+        _require_inverse(matrix, ids, found)
         places = np.searchsorted(ids, edges.sources), np.searchsorted(ids, edges.targets)
         weights = graph.weights(edges, graph.salts, primes)
         own = sparse.from_coordinates(*places, weights, (len(ids), len(ids)), primes)
@@ -310,7 +278,26 @@ def fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Ids, Ids]:
     if parts.large:
         matrix.rebuild()
         found = lengths(matrix, graph.vertices)
-    if len(parts.late):
-        weights = graph.weights(parts.late, graph.salts, primes)
-        matrix.update(*factors(parts.late, weights, gathered(matrix, parts.late), ring))
+    pending = [parts.late] if len(parts.late) else []
+    while pending:
+        late = pending.pop()
+        try:
+            lines = gathered(matrix, late)
+        except WideUpdate:
+            first = np.arange(len(late)) < len(late) // 2
+            pending += [_chosen(late, ~first), _chosen(late, first)]
+            continue
+        matrix.update(*factors(late, graph.weights(late, graph.salts, primes), lines, ring))
     return found
+
+
+def _require_inverse(matrix: LazyMatrix, ids: Ids, found: tuple[Ids, Ids]) -> None:
+    """Refuse a component whose inverse and lines take too much at the driver, before they do."""
+    entries = len(ids) ** 2 + sum(int(side[ids].sum()) for side in found)
+    needed = IN_LINES * entry_bytes(matrix) * entries
+    if not isinstance(matrix.backend, LocalBackend) and needed > INVERSE_BYTES:
+        raise OutgrownError(
+            f"components that take at most {INVERSE_BYTES} bytes at the driver to be inverted, for algebraic on Spark",
+            f"one of {len(ids)} vertices, which takes about {needed}",
+            "Choose the engine 'lanes' or 'centres', or keep the state in this process: backend='local'.",
+        )

@@ -24,8 +24,10 @@ from dyntc_spark.closure.algebraic_update import Factors, Lines, negated
 from dyntc_spark.closure.certificate import certify_lines, certify_matrix, joined
 from dyntc_spark.closure.edge_set import edges_of, keys_of
 from dyntc_spark.closure.engine import Certificate, Edges
+from dyntc_spark.closure.transfer import DRIVER_BYTES
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
+from dyntc_spark.dynamic.lazy_sizes import exceeds
 from dyntc_spark.kernels import reach, sparse
 from dyntc_spark.kernels.block import Sparse
 
@@ -66,7 +68,7 @@ class Touched:
     def certified(self, matrix: LazyMatrix, graph: Graph) -> Certificate:
         """Certify the lines as they will be after the update, of a matrix that was right: on Spark one job."""
         lines, modulus = self.lines, matrix.ring.modulus or ()
-        if len(lines) > max(MANY, graph.vertices // 8):
+        if len(lines) > max(MANY, graph.vertices // 8) or self.too_large(matrix):
             return certify_matrix(matrix, graph.into(self.columns), self.update)
         successors = graph.into(self.columns) if self.by_row else graph.out_of(self.rows)
         chosen, added = self._own(*self.update)
@@ -80,6 +82,10 @@ class Touched:
             found.append(certify_lines(read, lines[part], successors, update, modulus).missing)
         missing = joined(found)
         return Certificate(len(lines), missing if self.by_row else _turned(missing))
+
+    def too_large(self, matrix: LazyMatrix) -> bool:
+        """Whether the lines are more than the driver of a matrix on Spark should get."""
+        return exceeds(matrix, DRIVER_BYTES, **{"rows" if self.by_row else "columns": self.lines})
 
     def differences(self, matrix: LazyMatrix) -> tuple[Edges, Edges]:
         """The pairs that the update, which is in the matrix now, has made reachable, and unreachable: one job."""

@@ -25,9 +25,11 @@ from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.closure.algebraic_solve import solved
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.path_update import Change
+from dyntc_spark.closure.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.dynamic import lazy_lines
 from dyntc_spark.dynamic.lazy_buffers import Buffers
 from dyntc_spark.dynamic.lazy_matrix import LazyMatrix
+from dyntc_spark.dynamic.lazy_sizes import exceeds, update_exceeds
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 
@@ -104,10 +106,23 @@ def _column_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: i
     return Factors(x, sparse.take_rows(lines.rows, np.searchsorted(lines.targets, changed)))
 
 
+class WideUpdate(Exception):  # noqa: N818  (no error: the caller takes another way)
+    """An update whose lines are more than the driver of a matrix on Spark should get."""
+
+
 def gathered(matrix: LazyMatrix, edges: Edges) -> Lines:
-    """Read the columns of the sources and the rows of the targets of M: one job."""
+    """Read the columns of the sources and the rows of the targets of M: one job.
+
+    Raises ``WideUpdate`` before it reads more than ``DRIVER_BYTES`` from Spark, or where the update that is made of
+    these lines would take more than ``UPDATE_BYTES``, were each of its lines as long as all of them together. The two
+    lines of a single edge are always read.
+    """
     sources, targets = np.unique(edges.sources), np.unique(edges.targets)
+    if len(edges) > 1 and exceeds(matrix, DRIVER_BYTES, targets, sources):
+        raise WideUpdate
     rows, columns = matrix.gather(rows=targets, columns=sources)
+    if len(edges) > 1 and update_exceeds(matrix, UPDATE_BYTES, rows, columns):
+        raise WideUpdate
     ring = matrix.ring
     return Lines(sources, with_identity(columns, sources, ring), targets, with_identity(rows, targets, ring))
 

@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dyntc_spark.blocks.grid import Grid, Ids, block_size
+from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
@@ -40,17 +41,19 @@ from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.closure.centres_records import Records
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.kleene import Flags, KleeneClosure
+from dyntc_spark.closure.kleene_rows import Joined, Part
 from dyntc_spark.closure.munro import Munro
 from dyntc_spark.closure.munro_init import build
-from dyntc_spark.closure.transfer import built_here, transferred
+from dyntc_spark.closure.transfer import DRIVER_BYTES, fits_one_task, numbers_read, transferred
 from dyntc_spark.dynamic.losses import Entries, TooManyLinesError
 from dyntc_spark.dynamic.polynomial_operations import count_dtype
 from dyntc_spark.dynamic.witness_operations import Witnesses
-from dyntc_spark.errors import OptionError
+from dyntc_spark.errors import OptionError, OutgrownError
 
 LEAF = 512  # a leaf of the decomposition in this process: closed again as a whole in about a millisecond
-RECORD_BYTES = 2**28  # of all records, unless most_records says otherwise,
-RECORD_SHARE = 6  # or so many for each entry of n x n, if that is more: with D0 at most 20
+RECORD_BYTES = 2**28  # of all records, in this process unless most_records says otherwise,
+RECORD_SHARE = 6  # or there so many for each entry of n x n, if that is more: with D0 at most 20
+LEAF_BYTES = 2**26  # of all leaves, which are at the driver: on Spark the vertices are cut until these take no more
 D0 = "Y0"
 
 
@@ -60,12 +63,13 @@ class Centres(KleeneClosure):
     Parameters
     ----------
     backend
-        Where D0 lives; by default in this process. Records are kept at the driver.
+        Where D0 lives; by default in this process. Records and leaves are kept at the driver; where D0 is
+        on Spark, records take at most 256 MiB there and leaves 64.
     depth
         How often the vertices are cut in two; by default so often that leaves
-        are small, on Spark at most twice.
+        are small, on Spark at most twice as long as leaves take no more than 64 MiB.
     most_records
-        m, the Set* of a phase; by default n, as far as memory allows.
+        m, the Set* of a phase; by default n. Fewer where these take more memory than they may.
     size
         Side of the blocks.
     distributed_init
@@ -131,11 +135,12 @@ class Centres(KleeneClosure):
         step = self._options["size"] or (min(1024, max(64, -(-room // 64) * 64)) if local else block_size(room, 56))
         depth = self._options["depth"]
         if depth is None:
-            depth = max(0, -(-room // LEAF) - 1).bit_length() if local else min(2, (room // LEAF).bit_length())
+            depth = max(0, -(-room // LEAF) - 1).bit_length() if local else _depth_on_spark(room)
+        _require_leaves(self._where, room, depth)
         here = self._options["distributed_init"] is False or (
-            self._options["distributed_init"] is None and (local or built_here(room, self.entry_bytes(room)))
+            self._options["distributed_init"] is None and (local or fits_one_task(room, self.entry_bytes(room)))
         )
-        budget = self._options["rebuild_share"] * room * room
+        budget = numbers_read(self._where, self._options["rebuild_share"] * room * room)
         grid = Grid.square(room, room, step)
         self._d0 = build(edges, grid, depth, self._where, here=here, budget=budget)
         self._records = Records(room)
@@ -155,6 +160,8 @@ class Centres(KleeneClosure):
     def _phase_is_over(self) -> bool:
         """Whether the next Set* begins a new phase."""
         used, given = self._records.used, self._options["most_records"]
+        if self.backend == "spark" and self._records.bytes_of_one_more > RECORD_BYTES:
+            return True
         if given is not None:
             return bool(used >= given)
         full = used >= self._room or self._records.bytes > max(RECORD_BYTES, RECORD_SHARE * self._room**2)
@@ -187,6 +194,9 @@ class Centres(KleeneClosure):
     def _reset(self, edges: Edges) -> None:
         d0, gone = self._tree, Entries.of(edges.sources, edges.targets)
         rows, columns = self._records.concerned(gone)
+        if (len(rows) + len(columns)) * self._room > numbers_read(self._where, np.inf):
+            self._init(self._edges.edges, self._room)
+            return
         wanted = [Gather(D0, d0.grid, BOOLEAN, ids, up) for ids, up in ((rows, False), (columns, True)) if len(ids)]
         try:
             after, pairs, strips = d0.reset(edges, *wanted)
@@ -210,6 +220,13 @@ class Centres(KleeneClosure):
         found = np.ascontiguousarray(strip.array().T if upright else strip.array())
         self._records.join_lines(ids, found, upright=upright)
         return found.T if upright else found
+
+    def _parts(self) -> tuple[Part, ...]:
+        return (Part(D0),)
+
+    def _joined(self) -> Joined | None:
+        records = self._records
+        return Joined(records.into.copy(), records.out.copy()) if records.used else None
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -264,6 +281,29 @@ class Centres(KleeneClosure):
                 self._started = False
 
         return put_back
+
+
+def _depth_on_spark(room: int) -> int:
+    """Cut twice, a small graph less often, and further until the leaves take no more than ``LEAF_BYTES``."""
+    depth = min(2, (room // LEAF).bit_length())
+    while _leaf_bytes(room, depth) > LEAF_BYTES:
+        depth += 1
+    return depth
+
+
+def _leaf_bytes(room: int, depth: int) -> int:
+    """X and X* of all leaves, packed."""
+    return room * room // (4 << depth)
+
+
+def _require_leaves(backend: Backend, room: int, depth: int) -> None:
+    """Refuse a depth whose leaves take too much at the driver, before they do."""
+    if not isinstance(backend, LocalBackend) and (needed := _leaf_bytes(room, depth)) > DRIVER_BYTES:
+        raise OutgrownError(
+            f"leaves that take at most {DRIVER_BYTES} bytes at the driver, for centres on Spark",
+            f"{room} vertices and depth {depth}, for which they take {needed}",
+            "Leave depth out to have it chosen.",
+        )
 
 
 def _line(ids: Ids, grid: Grid, *, upright: bool) -> Strip:

@@ -50,6 +50,12 @@ class Records:
         counts = (self.co, self.ci, self.ho, self.hi)
         return sum(array.nbytes for array in (*counts, self.xo, self.xi, self.out, self.into))
 
+    @property
+    def bytes_of_one_more(self) -> int:
+        """What is held in memory when there is one record more."""
+        room, size, item = self._room_for_one_more(), self.size, self.co.itemsize
+        return 2 * item * room * (size + room) + 4 * 8 * size * words_for(room)
+
     def add(self, centre: int, row: Ids, column: Ids, reached: Ints, reaching: Ints) -> None:
         """Make the record of a Set*: ``reached`` is xo · D0, ``reaching`` D0 · xi."""
         self._make_room()
@@ -136,12 +142,18 @@ class Records:
         found = vector_product(pack(chosen), lines, 64 * lines.shape[1]).ravel()
         return np.where(found > 0, found, -1), pack((found > 0)[None, :])
 
-    def _make_room(self) -> None:
+    def _room_for_one_more(self) -> int:
+        """For how many records there is room when there is one more."""
         have = len(self.centres)
         if self.used < have:
-            return
+            return have
         room = max(FIRST, have + have // 2 // 64 * 64, min(2 * have, 256))
-        room = min(room, max(have + FIRST, -(-self.size // FIRST) * FIRST))  # a phase has as many as there are vertices
+        return min(room, max(have + FIRST, -(-self.size // FIRST) * FIRST))  # a phase has as many as there are vertices
+
+    def _make_room(self) -> None:
+        room = self._room_for_one_more()
+        if room == len(self.centres):
+            return
         self.centres = _grown(self.centres, (room,))
         self.xo, self.xi, self.out, self.into = (
             _grown(lines, (self.size, words_for(room))) for lines in (self.xo, self.xi, self.out, self.into)

@@ -30,13 +30,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dyntc_spark.blocks.grid import Ids
+from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.closure.divide_conquer_halves import ENTRY_BYTES, Halves
 from dyntc_spark.closure.divide_conquer_leaf import Leaf, SubClosure
 from dyntc_spark.closure.edge_set import checked
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.kleene import Flags, KleeneClosure
-from dyntc_spark.errors import OptionError
+from dyntc_spark.closure.kleene_rows import Part
+from dyntc_spark.closure.transfer import DRIVER_BYTES
+from dyntc_spark.errors import OptionError, OutgrownError
+
+#: Bytes at the driver for each entry of n x n: X, the leaves and a copy of them, and what an operation changes there.
+AT_DRIVER = 16
 
 
 class DivideConquer(KleeneClosure):
@@ -45,8 +51,8 @@ class DivideConquer(KleeneClosure):
     Parameters
     ----------
     backend
-        Where the polynomials live; by default in this process. X and the leaves are at the driver;
-        on Spark one task closes a leaf that is large.
+        Where the polynomials live; by default in this process. X and the leaves are at the driver,
+        so that on Spark a graph of more than 4,096 vertices is refused; one task closes a leaf that is large.
     depth
         How often the vertices are cut in two. 1 is the fastest; more is there for comparison.
     size
@@ -94,6 +100,7 @@ class DivideConquer(KleeneClosure):
         self._closure: SubClosure = Leaf(0, self._where)
 
     def _init(self, edges: Edges, room: int) -> None:
+        _require_room(self._where, room)
         x = np.zeros((room, room), bool)
         x[edges.sources, edges.targets] = True
         if self._depth and room > 1:
@@ -135,6 +142,9 @@ class DivideConquer(KleeneClosure):
             return self._closure.lines(ids, upright=upright)
         return self._closure.y[:, ids] if upright else self._closure.y[ids]
 
+    def _parts(self) -> tuple[Part, ...]:
+        return self._closure.parts() if isinstance(self._closure, Halves) else ()
+
     def _saved(self) -> Callable[[], None]:
         saved = self._closure.copy()
 
@@ -163,6 +173,7 @@ class DivideConquer(KleeneClosure):
         if backend is self._where:
             return self
         self._ready()
+        _require_room(backend, self._room)
         other = type(self)(backend, depth=self._depth, size=self._size, distributed_init=self._distributed_init)
         mine = {key: value for key, value in self.__dict__.items() if key != "_where"}
         other.__dict__.update(mine | {"_done": dict(self._done), "_closure": self._closure.moved(backend)})
@@ -171,3 +182,14 @@ class DivideConquer(KleeneClosure):
     def stats(self) -> Mapping[str, Any]:
         """Sizes, and how many of the paper's operations were done."""
         return {**super().stats(), "depth": self._depth}
+
+
+def _require_room(backend: Backend, room: int) -> None:
+    """Refuse more vertices than X and the leaves may have at the driver, before these take memory."""
+    needed = AT_DRIVER * room**2
+    if not isinstance(backend, LocalBackend) and needed > DRIVER_BYTES:
+        raise OutgrownError(
+            f"a graph whose leaves take at most {DRIVER_BYTES} bytes at the driver, for divide_conquer on Spark",
+            f"{room} vertices, for which they take up to {needed}",
+            "Choose the engine 'lanes' or 'centres', or keep the state in this process: backend='local'.",
+        )

@@ -13,25 +13,30 @@ and X* is ``E F / G H``. The last column is never stored: a lookup reads both su
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Ids, block_size
-from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.blocks.superstep import Operation
 from dyntc_spark.closure.divide_conquer_leaf import Flags, Leaf, Pairs, SubClosure, places_of
-from dyntc_spark.closure.transfer import built_here, transferred
+from dyntc_spark.closure.kleene_rows import Part
+from dyntc_spark.closure.transfer import fits_one_task, made_by_one_process, numbers_read, transferred
 from dyntc_spark.dynamic.losses import TooManyLinesError
 from dyntc_spark.dynamic.polynomial_entries import Places
 from dyntc_spark.dynamic.polynomial_init import start
 from dyntc_spark.dynamic.polynomial_layout import Boundary, bits
 from dyntc_spark.dynamic.polynomial_system import Changing, System, total
 from dyntc_spark.dynamic.tile_operations import ReadTile, Tile
-from dyntc_spark.kernels.bits import unpack
+from dyntc_spark.kernels.bits import pack, unpack
+from dyntc_spark.kernels.block import Words
 
 #: The eight polynomials of degree above 1, as the paper writes them.
 POLYNOMIALS = {
@@ -47,7 +52,7 @@ POLYNOMIALS = {
 #: The two summands of each quarter; P, E1 and H2 are closures, the others polynomials.
 QUARTERS = {"E": ("E1", "E2"), "F": ("F1", "F2"), "G": ("G1", "G2"), "H": ("H1", "H2")}
 ENTRY_BYTES = 90  # where everything is dense: 162 counts, 8 sums, 7 stamps and bits of a quarter of n² each
-LINES = 2**27  # numbers that one step of a Reset* may bring to the driver; beyond that Init* is cheaper
+LINES = 2**27  # numbers that one step of a Reset* may read; beyond that Init* is cheaper
 
 
 class Halves(SubClosure):
@@ -88,12 +93,11 @@ class Halves(SubClosure):
         e1.init(a | _product(b, p.y, c))
         h2.init(d | _product(c, e1.y, b))
         values = {"A": a, "B": b, "C": c, "D": d, "P": p.y, "E1": e1.y, "H2": h2.y}
-        kinds = self.system.kinds
-        places = {name: Places.of(name, kinds[bits(name)].grid, value) for name, value in values.items()}
-        if here is None:
-            here = built_here(self.n, ENTRY_BYTES)
-        made = self.system.start(start(LocalBackend() if here else self.backend, self.system, places, {}))
-        self.held = Changing(self.system, transferred(made.state, self.backend), made.last, made.time)
+        if fits_one_task(self.n, ENTRY_BYTES) if here is None else here:
+            made = partial(_made, self.system, {name: pack(value) for name, value in values.items()})
+            self.held = self.system.begun(made_by_one_process(self.backend, "Init*", self.system.kinds, made)[0])
+        else:
+            self.held = self.system.start(start(self.backend, self.system, _places(self.system, values), {}))
         self._assemble()
 
     # --- Set* --------------------------------------------------------------------------------
@@ -160,7 +164,7 @@ class Halves(SubClosure):
         self.x[entries] = False
         before, p, e1, h2 = self.y, self.closures["P"], self.closures["E1"], self.closures["H2"]
         gone = dict(zip("ABCD", self._cut(entries), strict=True))
-        lost = self.held.retreat(LINES)
+        lost = self.held.retreat(numbers_read(self.backend, LINES))
         try:
             # line 3: P.Reset* of ΔD
             lost.delete({**gone, "P": p.reset(gone["D"])})
@@ -223,6 +227,15 @@ class Halves(SubClosure):
         ):
             self._join(found, here, other, strip.array() > 0, upright)
         return found
+
+    def parts(self) -> tuple[Part, ...]:
+        """The matrices that Y is the union of; P, E1 and H2 are variables, so that their values are there too."""
+        corners = ((0, 0), (0, self.n1), (self.n1, 0), (self.n1, self.n1))
+        return tuple(
+            Part(bits(name) if name in self.closures else total(name), *corner)
+            for corner, names in zip(corners, QUARTERS.values(), strict=True)
+            for name in names
+        )
 
     @staticmethod
     def _join(found: Flags, here: Ids, other: slice, part: Flags, upright: bool) -> None:
@@ -304,6 +317,18 @@ class Halves(SubClosure):
         other.closures = {name: closure.moved(backend) for name, closure in self.closures.items()}
         other.held = Changing(held.system, transferred(held.state, backend), held.last, held.time)
         return other
+
+
+def _places(system: System, values: Mapping[str, Flags]) -> dict[str, Places]:
+    return {name: Places.of(name, system.kinds[bits(name)].grid, value) for name, value in values.items()}
+
+
+def _made(system: System, packed: Mapping[str, Words]) -> Made:
+    """Evaluate the polynomials in this process, for variables as packed rows."""
+    values = {name: unpack(words, system.shapes[name][1]) for name, words in packed.items()}
+    found = system.start(start(LocalBackend(), system, _places(system, values), {})).state
+    assert isinstance(found, LocalState)  # noqa: S101  (of the local backend)
+    return found, {}
 
 
 def _grow(closure: SubClosure, value: Flags) -> None:

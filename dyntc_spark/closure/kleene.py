@@ -26,10 +26,12 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.blocks.exhibit import exhibit
 from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.closure.certificate import Successors, certify
 from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
+from dyntc_spark.closure.kleene_rows import ClosureRows, Joined, Part
 from dyntc_spark.closure.transfer import held_bytes
 from dyntc_spark.dynamic.polynomial_entries import ones_of
 from dyntc_spark.errors import ShapeMismatchError
@@ -52,6 +54,7 @@ class KleeneClosure(Engine):
         self._n = 0
         self._room = 0
         self._started = False
+        self._pairs: int | None = None  # counted on Spark when first asked for
         self._done = dict.fromkeys(("inits", "sets", "resets"), 0)
 
     # --- what an engine does -----------------------------------------------------------------
@@ -75,6 +78,14 @@ class KleeneClosure(Engine):
     @abstractmethod
     def _lines(self, ids: Ids, *, upright: bool) -> Flags:
         """Rows (upright: columns) of Y, one below the other (upright too): one job."""
+
+    @abstractmethod
+    def _parts(self) -> tuple[Part, ...]:
+        """The matrices of the state that Y is the union of."""
+
+    def _joined(self) -> Joined | None:
+        """Pairs of Y that no matrix has, in a form of their own that nobody changes later."""
+        return None
 
     @abstractmethod
     def _saved(self) -> Callable[[], None]:
@@ -161,9 +172,31 @@ class KleeneClosure(Engine):
             self._restart(self._edges, vertices, vertices + vertices // 4)
         self._n = vertices
 
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
+        """The closure as it is on Spark, worked out where the blocks are; None when these are in this process."""
+        del spark
+        rows = self._closure_rows()
+        return None if rows is None else rows.frame(look=look)
+
+    def _closure_rows(self) -> ClosureRows | None:
+        """The rows of Y where they are worked out on Spark; None in this process, or where a leaf is all."""
+        if self.backend == "local":
+            return None
+        state = self.state
+        if not isinstance(state, SparkState):
+            return None
+        return ClosureRows(state, self._parts(), self._n, self._joined())
+
     def verify(self) -> Certificate:
-        """Certify every row against the edges; Init* where one lacks something, which would be a mistake of ours."""
-        found = certify(self.descendants, Successors.of(self.edges, self._n))
+        """Certify every row against the edges; Init* where one lacks something, which would be a mistake of ours.
+
+        On Spark one job certifies the rows where the blocks are.
+        """
+        successors, rows = Successors.of(self.edges, self._n), self._closure_rows()
+        if rows is None:
+            found = certify(self.descendants, successors)
+        else:
+            found = Certificate(self._n, rows.missing(successors))
         if found.holds:
             return found
         self._restart(self._edges, self._n, self._room)
@@ -187,8 +220,18 @@ class KleeneClosure(Engine):
         return "local" if isinstance(self._where, LocalBackend) else "spark"
 
     def stats(self) -> Mapping[str, Any]:
-        """Sizes, and how many of the paper's operations were done."""
-        return {"vertices": self._n, "edges": len(self._edges), "bytes": self._bytes(), **self._done}
+        """Sizes, and how many of the paper's operations were done; on Spark one job a version counts the pairs."""
+        sizes = {"vertices": self._n, "edges": len(self._edges), "bytes": self._bytes()}
+        rows = self._closure_rows()
+        if rows is not None:
+            self._pairs = rows.pairs() if self._pairs is None else self._pairs
+            sizes["pairs"] = self._pairs
+        return {**sizes, **self._done}
+
+    @property
+    def bytes(self) -> int:
+        """What the matrices take, about."""
+        return self._bytes()
 
     def _bytes(self) -> int:
         """Bytes of the matrices; on Spark what they take where they are dense, as counting them would be a job."""
@@ -210,7 +253,7 @@ class KleeneClosure(Engine):
 
     def _restart(self, edges: EdgeSet, vertices: int, room: int) -> None:
         before = self._edges, self._n, self._room, self._started
-        put_back = self._saved()
+        put_back, self._pairs = self._saved(), None
         try:
             self._edges, self._n, self._room = edges, vertices, room
             self._init(edges.edges, room)
@@ -230,6 +273,7 @@ class KleeneClosure(Engine):
             self._restart(self._edges.replaced(new, gone), self._n, self._room)
             return
         before, put_back = self._edges, self._saved()
+        self._pairs = None
         try:
             if len(gone):
                 self._edges = before.replaced(Edges.of(), gone)

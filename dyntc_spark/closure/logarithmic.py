@@ -33,11 +33,13 @@ transitive closure in digraphs", FOCS 1999.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Grid, Ids, block_size
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.operations import Gather, Lookup, RankUpdate, SetEntries, VectorProduct
@@ -47,8 +49,9 @@ from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.kleene import Flags, KleeneClosure
+from dyntc_spark.closure.kleene_rows import Part
 from dyntc_spark.closure.logarithmic_operations import Exchange, Halfway, Passed, Raise
-from dyntc_spark.closure.transfer import built_here, transferred
+from dyntc_spark.closure.transfer import fits_one_task, made_by_one_process, numbers_read, transferred
 from dyntc_spark.dynamic.bundle import run_together
 from dyntc_spark.dynamic.losses import Entries, Factor, Loss, Question, Times3, TooManyLinesError
 from dyntc_spark.dynamic.polynomial_entries import STAMP, Flip, Places
@@ -58,7 +61,7 @@ from dyntc_spark.kernels.block import Ints
 from dyntc_spark.progress import progress
 
 LARGEST_STAMP = 2**31 - 1
-LINES = 2**27  # numbers that one step of a Reset* may bring to the driver; beyond that Init* is cheaper
+LINES = 2**27  # numbers that one step of a Reset* may read; beyond that Init* is cheaper
 HALF = "Half"  # where L is positive: exists during Init* only
 
 
@@ -117,18 +120,15 @@ class Logarithmic(KleeneClosure):
         grid = Grid.square(room, room, self._size or self._block_size(room, levels))
         kinds = {f"V{k}": Kind(grid, BOOLEAN) for k in range(levels + 1)}
         kinds |= {f"{name}{k}": Kind(grid, COUNTING) for k in range(levels) for name in "FLRC"}
-        every = np.arange(room)
-        places = np.concatenate([edges.sources, every]), np.concatenate([edges.targets, every])
-        first = LocalBackend().from_entries(places, kinds["V0"], "V0")
-        empty = {**kinds, HALF: Kind(grid, BOOLEAN)}
-        del empty["V0"]
-        here = self._distributed_init is False or (
-            self._distributed_init is None and built_here(room, self.entry_bytes(room)) and self.backend == "spark"
+        one = self._distributed_init is False or (
+            self._distributed_init is None and fits_one_task(room, self.entry_bytes(room)) and self.backend == "spark"
         )
-        start = first.join(LocalState(first.backend, empty, {name: {} for name in empty}))
-        state: State = start if here else self._where.from_local(start)
-        state = _evaluated(state, levels, count_dtype(room))
-        self._state = transferred(state.select({name: name for name in kinds}), self._where)
+        if one:
+            made = partial(_made, edges, kinds, levels)
+            self._state = made_by_one_process(self._where, "Init*", kinds, made)[0]
+        else:
+            state = _evaluated(self._where.from_local(_first(edges, kinds)), levels, count_dtype(room))
+            self._state = state.select({name: name for name in kinds})
         self._levels, self._kinds, self._time = levels, kinds, 1
         self._last = np.ones(room, STAMP)
 
@@ -236,10 +236,10 @@ class Logarithmic(KleeneClosure):
 
     def _level(self, state: State, k: int, gone: Entries, writes: list[Operation[Any]]) -> Entries:
         """What level k + 1 loses when ``gone`` goes from V_k: two reading jobs."""
-        stamps = Factor(f"F{k}", self._grid, stamps=True)
+        stamps, budget = Factor(f"F{k}", self._grid, stamps=True), numbers_read(self._where, LINES)
         lost: dict[str, Loss] = {}
         questions = {
-            name: Question(f"{name}{k}", self._grid, stamps, stamps, gone, gone, times=times, budget=LINES)
+            name: Question(f"{name}{k}", self._grid, stamps, stamps, gone, gone, times=times, budget=budget)
             for name, times in (("L", Times3(columns=self._last)), ("R", Times3(rows=self._last)))
         }
         results = iter(state.run(*(each for q in questions.values() for each in q.operations()))[1])
@@ -250,7 +250,7 @@ class Logarithmic(KleeneClosure):
         factors = Factor(f"L{k}", self._grid), Factor(f"R{k}", self._grid)
         after = f"F{k + 1}"
         also = (after,) if k + 1 < self._levels else ()
-        question = Question(f"C{k}", self._grid, *factors, left, right, budget=LINES, also=also)
+        question = Question(f"C{k}", self._grid, *factors, left, right, budget=budget, also=also)
         if not question:
             return left
         found = question.answer(iter(state.run(*question.operations())[1]))
@@ -271,6 +271,9 @@ class Logarithmic(KleeneClosure):
     def _lines(self, ids: Ids, *, upright: bool) -> Flags:
         found: Flags = self._held.run(Gather(f"V{self._levels}", self._grid, BOOLEAN, ids, upright))[1][0].array()
         return found
+
+    def _parts(self) -> tuple[Part, ...]:
+        return (Part(f"V{self._levels}"),)
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -341,6 +344,24 @@ class _Lines:
 def _levels_for(room: int) -> int:
     """How many levels reach every simple path: ⌈log₂(n-1)⌉, and one at least."""
     return max(1, (room - 2).bit_length())
+
+
+def _first(edges: Edges, kinds: Mapping[str, Kind]) -> LocalState:
+    """Give V_0, and zero for all the rest."""
+    every = np.arange(kinds["V0"].grid.shape[0])
+    places = np.concatenate([edges.sources, every]), np.concatenate([edges.targets, every])
+    first = LocalBackend().from_entries(places, kinds["V0"], "V0")
+    empty = {**kinds, HALF: kinds["V0"]}
+    del empty["V0"]
+    return LocalState(first.backend, {**first.kinds, **empty}, {**first.blocks, **{name: {} for name in empty}})
+
+
+def _made(edges: Edges, kinds: Mapping[str, Kind], levels: int) -> Made:
+    """Multiply out all levels in this process."""
+    state = _evaluated(_first(edges, kinds), levels, count_dtype(kinds["V0"].grid.shape[0]))
+    found = state.select({name: name for name in kinds})
+    assert isinstance(found, LocalState)  # noqa: S101  (of the local backend)
+    return found, {}
 
 
 def _evaluated(state: State, levels: int, dtype: np.dtype[Any]) -> State:

@@ -46,7 +46,7 @@ from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.dynamic.bundle import run_together
 from dyntc_spark.dynamic.line_losses import LineLoss, joined
-from dyntc_spark.dynamic.losses import NOTHING, Entries, Factor, Question
+from dyntc_spark.dynamic.losses import NOTHING, Entries, Factor, Question, TooManyLinesError
 from dyntc_spark.dynamic.polynomial_operations import count_dtype
 from dyntc_spark.kernels import bits
 from dyntc_spark.kernels.block import Words
@@ -201,7 +201,10 @@ class _Reset:
         bits.clear_bits(words, gone.rows - node.start, gone.columns - node.start)
         after = closed(words)
         self.leaves[node.start] = words, after
-        rows, columns = bits.coordinates(bits.difference(before, after))
+        lost = bits.difference(before, after)
+        if bits.count(lost) > self.munro.budget:
+            raise TooManyLinesError
+        rows, columns = bits.coordinates(lost)
         return Entries.of(rows.astype(np.int64) + node.start, columns.astype(np.int64) + node.start)
 
     def _question(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.rings import BOOLEAN
@@ -15,9 +17,11 @@ from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.closure.edge_set import EdgeSet
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.munro import Leaves, Munro, Node, kinds
-from dyntc_spark.closure.transfer import transferred
+from dyntc_spark.closure.transfer import made_by_one_process
 from dyntc_spark.dynamic.polynomial_operations import count_dtype
 from dyntc_spark.dynamic.tile_operations import CopyTile, MergeCounts, PasteTile, ReadTile, Tile
+from dyntc_spark.kernels import bits, codec
+from dyntc_spark.kernels.block import Bits, Block, Words
 from dyntc_spark.kernels.leaf_closure import closed
 from dyntc_spark.progress import Progress, progress
 
@@ -26,22 +30,62 @@ FACTORS = ("T1", "T2")
 
 
 def build(edges: Edges, grid: Grid, depth: int, backend: Backend, *, here: bool, budget: float = np.inf) -> Munro:
-    """Close a digraph; ``here`` works it out in this process and then moves the blocks.
+    """Close a digraph; ``here`` lets one process work it out, on Spark a task.
 
     Six products a node: seven with the superstep that lays a factor out.
     """
     wanted = kinds(grid, depth)
-    working = {**wanted, "X0": Kind(grid, BOOLEAN), **dict.fromkeys(FACTORS, Kind(grid, BOOLEAN))}
+    if here:
+        state, told = made_by_one_process(backend, "Init*", wanted, partial(_made, edges, grid, depth))
+        leaves = {
+            node.start: (_words(told.get(2 * node.start), node), _words(told.get(2 * node.start + 1), node))
+            for node in _leaves(Node.root(grid.shape[0], depth, grid.down.step), grid, depth)
+        }
+    else:
+        work = _worked_out(edges, grid, depth, backend)
+        state, leaves = work.state.select({name: name for name in wanted}), work.leaves
+    return Munro(state, EdgeSet.of(edges), leaves, grid, depth, budget)
+
+
+def _made(edges: Edges, grid: Grid, depth: int) -> Made:
+    """Close a digraph in this process; tell X and X* of each leaf."""
+    work = _worked_out(edges, grid, depth, LocalBackend())
+    state = work.state.select({name: name for name in kinds(grid, depth)})
+    assert isinstance(state, LocalState)  # noqa: S101  (of the local backend)
+    told = {2 * start + which: _bits(words[which]) for start, words in work.leaves.items() for which in (0, 1)}
+    return state, told
+
+
+def _worked_out(edges: Edges, grid: Grid, depth: int, backend: Backend) -> _Build:
+    """Work out all nodes on a backend."""
+    working = {**kinds(grid, depth), "X0": Kind(grid, BOOLEAN), **dict.fromkeys(FACTORS, Kind(grid, BOOLEAN))}
     working |= {f"X{depth}": Kind(grid, BOOLEAN)}
     first = LocalBackend().from_entries((edges.sources, edges.targets), working["X0"], "X0")
     rest = {name: kind for name, kind in working.items() if name != "X0"}
     start = first.join(LocalState(first.backend, rest, {name: {} for name in rest}))
-    state: State = start if here else backend.from_local(start)
     with progress("closure: Init*", 6 * (2**depth - 1)) as shown:
-        work = _Build(state, grid, depth, shown)
+        work = _Build(start if isinstance(backend, LocalBackend) else backend.from_local(start), grid, depth, shown)
         work.node(Node.root(grid.shape[0], depth, grid.down.step))
-    finished = work.state.select({name: name for name in wanted})
-    return Munro(transferred(finished, backend), EdgeSet.of(edges), work.leaves, grid, depth, budget)
+    return work
+
+
+def _leaves(node: Node, grid: Grid, depth: int) -> list[Node]:
+    if node.is_leaf:
+        return [node]
+    return [leaf for child in node.children(depth, grid.down.step) for leaf in _leaves(child, grid, depth)]
+
+
+def _bits(words: Words) -> Block:
+    return Bits((len(words), len(words)), words)
+
+
+def _words(block: Block | None, node: Node) -> Words:
+    """Give the packed rows of a leaf."""
+    if block is None:
+        return bits.zeros(len(node.all), len(node.all))
+    dense = codec.densify(block)
+    assert isinstance(dense, Bits)  # noqa: S101  (a Boolean block)
+    return dense.words
 
 
 @dataclass

@@ -33,7 +33,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import INTEGERS
-from dyntc_spark.blocks.exhibit import exhibit, exhibited
 from dyntc_spark.blocks.grid import Axis, Ids
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
@@ -41,15 +40,17 @@ from dyntc_spark.blocks.state import Backend
 from dyntc_spark.closure.certificate import Successors, certify_matrix
 from dyntc_spark.closure.edge_set import EdgeSet, checked
 from dyntc_spark.closure.engine import Certificate, Edges, Engine
+from dyntc_spark.closure.lazy_blocks import lazy_blocks
 from dyntc_spark.closure.path_numbers import PathCounts, bits_of
 from dyntc_spark.closure.path_sweep import CountPaths, path_totals
 from dyntc_spark.closure.path_update import Change, Lines
 from dyntc_spark.closure.topology import Topology
+from dyntc_spark.closure.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.dynamic import lazy_lines
-from dyntc_spark.dynamic.lazy_frame import reached_frame
-from dyntc_spark.dynamic.lazy_layers import LayeredState
+from dyntc_spark.dynamic.lazy_frame import pairs_reached, reached_frame
 from dyntc_spark.dynamic.lazy_matrix import BUDGET, LazyMatrix
 from dyntc_spark.dynamic.lazy_rebuild import BY_COLUMN, BY_ROW
+from dyntc_spark.dynamic.lazy_sizes import exceeds, update_exceeds
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.primes import primes_needed, random_primes
@@ -123,6 +124,7 @@ class PathCounting(Engine):
         self._totals = np.ones(0)
         self._bits = 0.0
         self._matrix: LazyMatrix | None = None
+        self._pairs: int | None = None  # counted on Spark when first asked for
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
 
@@ -168,9 +170,9 @@ class PathCounting(Engine):
                 none = Edges.of()
                 changes = [Change.of(none, deleted, before), Change.of(inserted, none, graph.rank)]
             lines, affected = self._gather(changes)
-            totals = self._totals[affected]
+            totals, self._pairs = self._totals[affected], None
             path_totals(graph.adjacency, affected[np.argsort(graph.rank[affected])], self._totals)
-            if bits_of(self._totals, self.vertices) > self._bits:
+            if lines is None or bits_of(self._totals, self.vertices) > self._bits:
                 self._matrix, self._bits = self._counted(graph, self._totals)
             else:
                 self.matrix.update(*lines.factors(changes))
@@ -189,11 +191,18 @@ class PathCounting(Engine):
             self._totals = np.append(self._totals, np.ones(vertices - self.vertices))
             self._graph.grow(vertices)
 
-    def _gather(self, changes: list[Change]) -> tuple[Lines, Ids]:
-        """Read the rows and columns of M that the changes need, in one job; say whose paths may have changed."""
+    def _gather(self, changes: list[Change]) -> tuple[Lines | None, Ids]:
+        """Read the rows and columns of M that the changes need, in one job; say whose paths may have changed.
+
+        None where the driver of a matrix on Spark should not get so much: then M is counted again, by tasks.
+        """
         sources = np.unique(np.concatenate([change.edges.sources for change in changes]))
         targets = np.unique(np.concatenate([change.edges.targets for change in changes]))
+        if exceeds(self.matrix, DRIVER_BYTES, targets, sources):
+            return None, np.arange(self.vertices)
         rows, columns = self.matrix.gather(rows=targets, columns=sources)
+        if update_exceeds(self.matrix, UPDATE_BYTES, rows, columns):
+            return None, np.arange(self.vertices)
         rows, columns = lazy_lines.with_units(rows, targets), lazy_lines.with_units(columns, sources)
         return Lines(targets, rows, sources, columns, self.matrix.ring), self._marked(columns)
 
@@ -221,7 +230,7 @@ class PathCounting(Engine):
             CountPaths.along(BY_ROW, matrix.kinds[BY_ROW].grid, edges, vertices),
             CountPaths.along(BY_COLUMN, matrix.kinds[BY_COLUMN].grid, turned, vertices),
         )
-        self._draws += 1
+        self._draws, self._pairs = self._draws + 1, None
         return matrix, bits
 
     def _empty(self, room: int, primes: Sequence[int]) -> LazyMatrix:
@@ -309,15 +318,7 @@ class PathCounting(Engine):
 
     def blocks(self, spark: SparkSession) -> DataFrame:
         """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
-        state, encode = self.matrix.state, self.matrix.ring.encode
-        buffers = [
-            (name, number, 0, payload)
-            for number, pending in enumerate(self.matrix.pending)
-            for name, lines in (("buf_j", pending.columns_j), ("buf_i", pending.rows_i))
-            if lines.nnz and (payload := encode(lines))
-        ]
-        lazy = exhibit(state.flat if isinstance(state, LayeredState) else state, spark)
-        return lazy.unionAll(exhibited(buffers, spark)) if buffers else lazy
+        return lazy_blocks(self.matrix, spark)
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
@@ -345,9 +346,15 @@ class PathCounting(Engine):
         return self._matrix
 
     def stats(self) -> Mapping[str, Any]:
-        """Size, primes and what they are meant for, and the work of the lazy matrix."""
+        """Size, primes and what they are meant for, and the work of the lazy matrix.
+
+        On Spark one job a version counts the ``pairs``.
+        """
+        if self.backend == "spark" and self._pairs is None:
+            self._pairs = pairs_reached(self.matrix, self.vertices)
         return {
             "vertices": self.vertices,
+            **({} if self._pairs is None else {"pairs": self._pairs}),
             "edges": len(self._graph.adjacency),
             "primes": self.matrix.ring.modulus,
             "error_probability": self._error_probability if self._given is None else None,

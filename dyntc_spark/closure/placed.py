@@ -72,6 +72,8 @@ class Placed(Engine):
         try:
             self._engine.apply(inserted, deleted)
         except OutgrownError as error:  # the state is as it was
+            if self.backend == "spark":  # there is no larger place
+                raise
             self._engine = self._engine.moved(self._spark())
             self._note_move(self._engine, error.came)
             self._engine.apply(inserted, deleted)

@@ -76,6 +76,13 @@ def reached_frame(matrix: LazyMatrix, count: int, *, look: bool = False) -> Data
     return found
 
 
+def pairs_reached(matrix: LazyMatrix, count: int) -> int:
+    """Count the entries of the first ``count`` rows that are not zero, without those on the diagonal: one job."""
+    total = reached_frame(matrix, count).select(F.sum(F.size("reached")).alias("pairs"))
+    state = _layers(matrix, "Use gather(rows) instead.")
+    return int(state.backend.collect("count pairs", total).column("pairs")[0].as_py() or 0) - count
+
+
 def _layers(matrix: LazyMatrix, remedy: str) -> LayeredState:
     if not isinstance(matrix.state, LayeredState):
         raise SessionError("a matrix that lives on Spark", "one in this process", remedy)

@@ -114,8 +114,12 @@ class System(Layout):
 
     def start(self, state: State) -> Changing:
         """Init: evaluate all polynomials for the variables in ``state``."""
+        return self.begun(evaluate(self, state, 1).select({name: name for name in self.kinds}))
+
+    def begun(self, state: State) -> Changing:
+        """Give the polynomials as they are after Init, with their values in ``state``."""
         last = {boundary: np.ones(axis.length, np.int32) for boundary, axis in self.axes.items()}
-        return Changing(self, evaluate(self, state, 1).select({name: name for name in self.kinds}), last, 1)
+        return Changing(self, state, last, 1)
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,8 @@ def query(asked: DataFrame, tables: Tables, unknown: UnknownRow, ends: tuple[str
     found = asked.select("*", *(_vertex(name, tables).alias(n(end)) for name, end in zip(ends, "sd", strict=True)))
     for end in "sd":
         found = found.join(_places(tables, n, f"{end}_"), F.expr(f"{n(end)} = {n(f'{end}_vertex')}"), "left")
-    runs = _bucketed(tables.runs, n)
     found = found.join(
-        runs,
+        _joinable(_bucketed(tables.runs, n), tables),
         F.expr(
             f"{n('s_stripe')} = {n('r_stripe')} AND shiftright({n('d_component')}, 6) = {n('r_bucket')}"
             f" AND {n('d_component')} BETWEEN {n('r_first')} AND {n('r_last')} AND {_has_bit(n, 's_lane')}"
@@ -78,7 +77,7 @@ def descendants(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: s
     """Return the asked rows, each as often as there are vertices that its vertex reaches, with ``descendant``."""
     n, found = _asked(asked, tables, unknown, vertex, "descendant")
     runs = _renamed(_runs(tables, reflexive=reflexive), n, "r_", ("stripe", "first", "last", "word"))
-    found = found.join(runs, F.expr(f"{n('stripe')} = {n('r_stripe')} AND {_has_bit(n, 'lane')}"))
+    found = found.join(_joinable(runs, tables), F.expr(f"{n('stripe')} = {n('r_stripe')} AND {_has_bit(n, 'lane')}"))
     found = found.select("*", F.expr(f"explode(sequence({n('r_first')}, {n('r_last')}))").alias(n("reached")))
     found = found.join(_others(tables, n), F.expr(f"{n('reached')} = {n('o_component')}"))
     return _answered(found, n, unknown, vertex, "descendant", reflexive=reflexive)
@@ -89,7 +88,9 @@ def ancestors(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str
     n, found = _asked(asked, tables, unknown, vertex, "ancestor")
     runs = _bucketed(_runs(tables, reflexive=reflexive), n)
     covers = f"{n('component')} BETWEEN {n('r_first')} AND {n('r_last')}"
-    found = found.join(runs, F.expr(f"shiftright({n('component')}, 6) = {n('r_bucket')} AND {covers}"))
+    found = found.join(
+        _joinable(runs, tables), F.expr(f"shiftright({n('component')}, 6) = {n('r_bucket')} AND {covers}")
+    )
     found = found.join(_others(tables, n), F.expr(f"{n('r_stripe')} = {n('o_stripe')} AND {_has_bit(n, 'o_lane')}"))
     return _answered(found, n, unknown, vertex, "ancestor", reflexive=reflexive)
 
@@ -137,6 +138,11 @@ def _runs(tables: Tables, *, reflexive: bool) -> DataFrame:
     return runs
 
 
+def _joinable(runs: DataFrame, tables: Tables) -> DataFrame:
+    """Return runs that Spark does not broadcast because it takes those that tasks make for few."""
+    return runs.hint("merge") if tables.of_tasks else runs
+
+
 def _bucketed(runs: DataFrame, n: Names) -> DataFrame:
     """Return each run once for each bucket that it has a part of."""
     bucket = F.expr("explode(sequence(shiftright(first, 6), shiftright(last, 6)))").alias("bucket")
@@ -145,8 +151,8 @@ def _bucketed(runs: DataFrame, n: Names) -> DataFrame:
 
 
 def _places(tables: Tables, n: Names, prefix: str) -> DataFrame:
-    """Return where vertices are."""
-    return _renamed(tables.vertices, n, prefix, ("vertex", "number", "component", "stripe", "lane"))
+    """Return where vertices are; the asked DataFrame may be larger than all of them."""
+    return F.broadcast(_renamed(tables.vertices, n, prefix, ("vertex", "number", "component", "stripe", "lane")))
 
 
 def _others(tables: Tables, n: Names) -> DataFrame:
@@ -159,7 +165,7 @@ def _others(tables: Tables, n: Names) -> DataFrame:
         f"{_NOWHERE} AS stripe",
         "0 AS lane",
     )
-    return _renamed(tables.vertices.select(*columns).unionAll(nowhere), n, "o_", columns)
+    return F.broadcast(_renamed(tables.vertices.select(*columns).unionAll(nowhere), n, "o_", columns))
 
 
 def _renamed(data: DataFrame, n: Names, prefix: str, columns: Sequence[str]) -> DataFrame:

@@ -60,6 +60,7 @@ class Tables(NamedTuple):
     kind: pa.DataType  #: of the vertices
     has_vertices: bool  #: else any type may name them
     counted: bool  #: whether the engine counts paths
+    of_tasks: bool  #: whether tasks make the runs, so that Spark does not know how many there are
 
 
 class Layered:
@@ -123,6 +124,7 @@ class Relations:
                 self._moved(source, _NOTHING if same else None if told is None else told.vertices),
             )
             runs = source.frame(self.spark, look=look)
+            of_tasks = runs is not None
             if runs is None:
                 altered = _NOTHING if same else None if told is None else told.rows
                 runs = self._runs.frame(source.table, self._altered(source, altered))
@@ -131,7 +133,7 @@ class Relations:
                 self._runs, self._sent = Layered(self.spark, "stripe"), None
             self._graph, self._layout = graph, source.layout
             table, counted = graph.vertices, isinstance(engine, CountsPaths)
-            return Tables(vertices, runs, table.kind, len(table) > 0, counted)
+            return Tables(vertices, runs, table.kind, len(table) > 0, counted, of_tasks)
 
     def current(self) -> bool:
         """Tell whether the session is still open."""
