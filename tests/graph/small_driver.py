@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dyntc_spark import DynamicClosure
+from dyntc_spark.dynamic import lazy_layers
 
 #: What is asked of a closure; each answer is small. ``query(df)`` and ``changes()`` are one line each.
 CALLS: dict[str, Callable[[DynamicClosure], object]] = {
@@ -31,7 +32,7 @@ CALLS: dict[str, Callable[[DynamicClosure], object]] = {
 
 
 def edges(layers: int, width: int) -> pa.Table:
-    """Return a DAG in layers: each vertex has an edge to itself's column and to the next one in the next layer."""
+    """Return a DAG in layers: each vertex has two edges into the next one, to its column and the one beside it."""
     sources = np.arange((layers - 1) * width)
     straight = sources + width
     across = straight - straight % width + (straight + 1) % width
@@ -57,6 +58,7 @@ def size(kind: str) -> int:
 
 def main(url: str, engine: str, layers: int, width: int, more: int) -> None:
     """Ask the large graph under the limit; then take what the closure takes, four bytes a pair: that is refused."""
+    lazy_layers.NEAR_BYTES = 2**20  # by default 32 MiB of stripes are read as they are, more than this graph allows
     spark = SparkSession.builder.remote(url).getOrCreate()
     ask(spark, engine, 6, 4)
     before = size("VmSize")
