@@ -118,7 +118,7 @@ class Lanes(Answering):
         return Snapshot(self.closure, self.bytes)
 
     def moved(self, backend: Backend) -> Lanes:
-        """Return the engine with its stripes on another backend: one job, and nothing is worked out again.
+        """Return the engine with its stripes on another backend: one job, which builds them there or reads them.
 
         This one must not be used any more.
         """

@@ -106,11 +106,14 @@ class Place(Protocol):
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | None:
         """Have the wanted stripes at hand; None when they are too many, and the work is better done `apart`."""
 
-    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
-        """Work on stripes where they are."""
+    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart | None:
+        """Work on stripes where they are; None where they had better be `rebuilt`."""
 
-    def noted(self, altered: Ids) -> Place:
-        """Take note that stripes at hand are newer than elsewhere."""
+    def rebuilt(self, plan: build.Plan, stripes: Stripes, which: Ids) -> Apart:
+        """Build stripes, where they are, of the graph after a batch."""
+
+    def noted(self, altered: Ids, stripes: Stripes, plan: Callable[[], build.Plan]) -> Place:
+        """Take note that stripes at hand are newer than elsewhere; ``plan`` is of the graph that they are of."""
 
     def padded(self, count: int) -> Place:
         """Take note that there are so many stripes; the new ones are empty."""
@@ -121,8 +124,8 @@ class Place(Protocol):
     def whole(self, stripes: Stripes) -> Stripes:
         """Return the stripes with all of them at hand."""
 
-    def taken(self, stripes: Stripes) -> tuple[Stripes, Place]:
-        """Take stripes that are all at hand; return those that still are, and the place of the others."""
+    def taken(self, stripes: Stripes, here: Place, plan: build.Plan) -> tuple[Stripes, Place]:
+        """Take stripes from another place, ``here``, and that of the graph they are of; return those at hand."""
 
     def joined(self, version: Version, pairs: Edges) -> Flags:
         """Return for each pair of vertices whether the first reaches the second."""
@@ -168,9 +171,13 @@ class InProcess:
         """Stripes at hand are never worked on elsewhere: `near` has them all."""
         raise NotImplementedError
 
-    def noted(self, altered: Ids) -> InProcess:
+    def rebuilt(self, plan: build.Plan, stripes: Stripes, which: Ids) -> Apart:
+        """Stripes at hand are never worked on elsewhere."""
+        raise NotImplementedError
+
+    def noted(self, altered: Ids, stripes: Stripes, plan: Callable[[], build.Plan]) -> InProcess:
         """Do nothing: there is no other copy."""
-        del altered
+        del altered, stripes, plan
         return self
 
     def padded(self, count: int) -> InProcess:
@@ -186,9 +193,10 @@ class InProcess:
         """Return the stripes."""
         return stripes
 
-    def taken(self, stripes: Stripes) -> tuple[Stripes, InProcess]:
-        """Return the stripes."""
-        return stripes, self
+    def taken(self, stripes: Stripes, here: Place, plan: build.Plan) -> tuple[Stripes, InProcess]:
+        """Bring all stripes here."""
+        del plan
+        return here.whole(stripes), self
 
     def joined(self, version: Version, pairs: Edges) -> Flags:
         """Return for each pair of vertices whether the first reaches the second: a binary search each."""

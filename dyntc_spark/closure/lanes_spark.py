@@ -4,13 +4,13 @@ The graph is in this process: vertices and edges, never anything of the size of 
 Spark (``lanes_blocks``). Some of them are at hand as well:
 
 - *clean* ones, which a batch has read. They are dropped when there is more than `HAND_BYTES` at hand;
-- *dirty* ones, which a batch has changed. They are newer than their blocks, and are written into these when they
-  take more than `DIRTY_BYTES`. Until then every task that reads their blocks is given them.
+- *dirty* ones, which a batch has changed. They are newer than their blocks. Every task that reads these is given
+  them, until they take more than `DIRTY_BYTES`: then their blocks are built from the graph.
 
 A batch first looks which stripes it concerns, by a search on the edges. If they are few it reads those that are not at
 hand, by one job at most, and does the work here. If they are more than `HAND_BYTES`, one job does the work where
-they are (``lanes_revise``). An answer that a user asked for by name is collected here: pairs of a question, rows of
-vertices, changes of a batch.
+they are (``lanes_revise``), or builds their blocks where these were revised some times already. An answer that a user
+asked for by name is collected here: pairs of a question, rows of vertices, changes of a batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import lanes_place, lanes_tasks
+from dyntc_spark.closure import lanes_blocks, lanes_place, lanes_tasks
 from dyntc_spark.closure.edge_set import checked
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes_blocks import Blocks, table_of
@@ -41,6 +41,7 @@ from dyntc_spark.closure.lanes_place import (
     Change,
     InProcess,
     Near,
+    Place,
     differences,
     exhibited,
     members_of,
@@ -86,56 +87,63 @@ class OnSpark:
         place = OnSpark(stored, np.zeros(count, np.bool_))
         return Built(place._nowhere(width), place, looks)
 
-    def taken(self, held: Stripes) -> tuple[Stripes, OnSpark]:
-        """Take stripes that are all at hand to Spark: one job."""
-        place = OnSpark(Blocks.of_stripes(self.stored.backend, held), np.zeros(len(held.starts), np.bool_))
-        return place._nowhere(held.width), place
+    def taken(self, held: Stripes, here: Place, plan: build.Plan) -> tuple[Stripes, Place]:
+        """Build the stripes that are elsewhere, with the same numbers: one job, which is sent the graph only."""
+        del here
+        made = self.built(plan, held.width, len(held.starts), None)
+        return made.stripes, made.place
 
     def near(self, held: Stripes, wanted: Callable[[], Ids]) -> Near | None:
-        """Have stripes at hand: one job that reads those that are not, one that writes others if they are many."""
+        """Have stripes at hand: one job that reads those that are not."""
         sizes, here = self.byte_sizes(held), held.lengths >= 0
         full = int(sizes[here].sum()) > HAND_BYTES
         which = wanted() if full or not here.all() else lanes_place.NONE
         absent: Ids = which[~here[which]]
         if len(absent) and sizes[which].sum() > HAND_BYTES:
             return None
-        place = self.written(held) if sizes[self.dirty].sum() > DIRTY_BYTES else self
         if sizes[here].sum() + sizes[absent].sum() > HAND_BYTES:
-            clean = here & ~place.dirty & (sizes > 0)
+            clean = here & ~self.dirty & (sizes > 0)
             clean[which] = False
             held = payload.without(held, clean)
             held = stripes.compacted(held, *pools(*stripes.sizes(held)))
-        more = Revised(absent, place.stored.read(absent), True) if len(absent) else None
-        return Near(held, more, place)
+        more = Revised(absent, self.stored.read(absent), True) if len(absent) else None
+        return Near(held, more, self)
 
-    def apart(self, batch: Batch, held: Stripes, which: Ids) -> Apart:
-        """Work on stripes where they are: one job over the blocks they are in."""
+    def apart(self, batch: Batch, held: Stripes, which: Ids) -> Apart | None:
+        """Work on stripes where they are: one job over the blocks they are in; None after `MOST_REVISED` such jobs."""
         stored = self.stored
-        firsts, ends = stored.rewritable(which), stored.ends
-        inside = np.zeros(len(self.dirty), np.bool_)
-        for first in firsts.tolist():
-            inside[first : ends[first]] = True
+        firsts = stored.rewritable(which)
+        if stored.revised(firsts) >= lanes_blocks.MOST_REVISED:
+            return None
+        inside = stored.inside(firsts)
         overlay = self._overlay(held, self.dirty & inside)
         work = Work(shipped(batch.graph), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
         after, counts = stored.replaced("revise stripes", revising(work), firsts)
-        place = OnSpark(after, self.dirty & ~inside)
-        left = payload.without(held, inside & (after.sizes > 0))
-        left.lengths[inside & (after.sizes == 0)] = 0
+        left, place = self._without(held, inside, after)
         return Apart(left, place, which, counts[lanes_tasks.CHANGED], counts[lanes_tasks.LOOKED])
 
-    def noted(self, altered: Ids) -> OnSpark:
-        """Take note that stripes at hand have changed."""
+    def rebuilt(self, plan: build.Plan, held: Stripes, which: Ids) -> Apart:
+        """Build the blocks that stripes are in: one job."""
+        inside = self.stored.inside(self.stored.rewritable(which))
+        after, looks = self.stored.rebuilt(plan, held.width, which)
+        return Apart(*self._without(held, inside, after), which, 0, looks)
+
+    def _without(self, held: Stripes, inside: Flags, after: Blocks) -> tuple[Stripes, OnSpark]:
+        """Return the stripes at hand without those of blocks that were made anew, and the place of the others."""
+        left = payload.without(held, inside & (after.sizes > 0))
+        left.lengths[inside & (after.sizes == 0)] = 0
+        return left, OnSpark(after, self.dirty & ~inside)
+
+    def noted(self, altered: Ids, held: Stripes, plan: Callable[[], build.Plan]) -> OnSpark:
+        """Take note that stripes at hand have changed: one job when there are many, which builds their blocks."""
         if not len(altered):
             return self
         dirty = self.dirty.copy()
         dirty[altered] = True
-        return replace(self, dirty=dirty)
-
-    def written(self, held: Stripes) -> OnSpark:
-        """Write the stripes that are newer than their blocks into these: one job."""
-        which = np.flatnonzero(self.dirty).astype(np.int32)
-        stored = self.stored.rewritten(which, payload.picked(held, which))
-        return OnSpark(stored, np.zeros(len(self.dirty), np.bool_))
+        if self.byte_sizes(held)[dirty].sum() <= DIRTY_BYTES:
+            return replace(self, dirty=dirty)
+        stored, _ = self.stored.rebuilt(plan(), held.width, np.flatnonzero(dirty).astype(np.int32))
+        return OnSpark(stored, np.zeros(len(dirty), np.bool_))
 
     def padded(self, count: int) -> OnSpark:
         """Take note that there are more stripes."""
@@ -281,10 +289,9 @@ class OnSpark:
     def rows(self, version: Version, *, look: bool) -> DataFrame:
         """Return the closure as ``number`` and ``reached``: each task unfolds its stripes.
 
-        With ``look`` one job looks first whether Spark has the blocks.
+        Nobody need look whether Spark has the blocks: it makes those again that are lost.
         """
-        if look:
-            self.stored.look()
+        del look
         frame, overlay = self._frame(version)
         if frame is None:
             return self.stored.backend.spark.createDataFrame([], ROWS)

@@ -71,31 +71,11 @@ def building(plan: build.Plan, width: int, size: int) -> Task:
             stop = min(begin + step, end)
             made, looks = build.build(plan, width, begin, stop, UNBOUNDED)
             for block in Block(begin, made).cut(size):
-                yield _block(block, block.first, (BUILT, looks))
+                yield _block(block, row["begin"], (BUILT, looks))
                 looks = 0
             taken = max(int(payload.byte_sizes(made).sum()), 1)
             fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
             begin, step = stop, min(max(fits, build.TOGETHER), 4 * step)
-
-    return each_row(lambda: run)
-
-
-def rewriting(overlay: Overlay, size: int) -> Task:
-    """Make the task that gives blocks with the stripes of an overlay, cut again where they have grown."""
-
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        yield from written(overlay.placed(block), block.first, overlay.ends[block.first], size, ())
-
-    return each_row(lambda: run)
-
-
-def admitting() -> Task:
-    """Make the task that takes blocks as they are, once each of them was read."""
-
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        yield _block(block, block.first)
 
     return each_row(lambda: run)
 
