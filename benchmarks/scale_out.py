@@ -15,10 +15,12 @@ and ``dst``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -99,6 +101,7 @@ def told(task: Facts, watch: Watch | None) -> Facts:
             reader.join(1)
             if memory.available() < LEAST_FREE:
                 driver.kill()
+                print(watch.end() if watch else "", file=sys.stderr)
                 sys.exit(f"{task['graph']}: stopped, for less than {LEAST_FREE >> 30} GiB of memory are free")
     if not found:
         sys.exit(f"{task['graph']}: the driver ended with code {driver.returncode}; its message is above")
@@ -107,27 +110,35 @@ def told(task: Facts, watch: Watch | None) -> Facts:
 
 def measured(name: str, options: argparse.Namespace) -> Facts:
     """Measure one graph: everything on the cluster, and the work of its tasks in one process."""
-    task = {"graph": name, "graphs": options.graphs, "most_listed": options.most_listed}
-    task |= {"driver_memory": options.driver_memory, "executor_memory": options.executor_memory}
-    with cluster(options.workers, options.executor_memory) as address:
-        watch = Watch()
-        watch.start()
-        begun = time.perf_counter()
-        found = told(task | {"what": "all", "master": address, "cores": options.workers}, watch)
-        found["least_free"], found["seconds"] = watch.least_free, time.perf_counter() - begun
-    return found | told(task | {"what": "work"}, None)
+    with graph_file(name, options) as (task, sizes):
+        with cluster(options.workers, options.executor_memory) as address:
+            watch = Watch()
+            watch.start()
+            begun = time.perf_counter()
+            found = told(task | {"what": "all", "master": address, "cores": options.workers}, watch)
+            found["least_free"], found["seconds"] = watch.least_free, time.perf_counter() - begun
+        return found | sizes | told(task | {"what": "work"}, None)
+
+
+@contextlib.contextmanager
+def graph_file(name: str, options: argparse.Namespace) -> Iterator[tuple[Facts, Facts]]:
+    """Write a graph; give what a driver has to know, and the sizes of the graph."""
+    with tempfile.TemporaryDirectory() as folder:
+        task = {"graph": name, "graphs": options.graphs, "file": str(Path(folder, "graph.npz"))}
+        task |= {"driver_memory": options.driver_memory, "executor_memory": options.executor_memory}
+        task |= {"most_listed": options.most_listed}
+        yield task, told(task | {"what": "save"}, None)
 
 
 def scaled(options: argparse.Namespace) -> Facts:
     """Time an Init with one core and with two, each the fastest of some."""
-    task = {"graph": SCALED, "what": "inits", "driver_memory": options.driver_memory}
-    task["executor_memory"] = options.executor_memory
     seconds = {}
-    for cores in (1, 2):
-        with cluster(2, options.executor_memory) as address:
-            runs = told(task | {"master": address, "cores": cores}, None)["init"]
-            seconds[str(cores)] = min(run["seconds"] for run in runs)
-    return {"seconds by cores": seconds}
+    with graph_file(SCALED, options) as (task, sizes):
+        for cores in (1, 2):
+            with cluster(2, options.executor_memory) as address:
+                runs = told(task | {"what": "inits", "master": address, "cores": cores}, None)["init"]
+                seconds[str(cores)] = min(run["seconds"] for run in runs)
+    return {"seconds by cores": seconds} | sizes
 
 
 def lines(results: dict[str, Facts]) -> Iterator[Line]:

@@ -23,6 +23,7 @@ from pyspark import cloudpickle, serializers
 
 from benchmarks import lanes_graphs
 from benchmarks.lanes_graphs import Graph
+from benchmarks.packages import Packages
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.closure import lanes_place, lanes_tasks
 from dyntc_spark.closure.edge_set import EdgeSet
@@ -44,6 +45,12 @@ def dropped(graph: Graph) -> Graph:
     return Graph(graph.vertices, _some(graph.edges, kept), {})
 
 
+def packages(copies: int) -> Graph:
+    """Return copies of Debian's graph, joined by fifty random links, with the real changes to one of them."""
+    found = Packages.load().copies(copies)
+    return Graph(found.vertices, found.edges, {"batch of 660": (found.inserted, found.deleted)})
+
+
 #: Graphs by name; the others are files of the folder that the user names.
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "grid450": lambda: dropped(lanes_graphs.grid(450)),
@@ -52,25 +59,34 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "grid60": lambda: lanes_graphs.grid(60),
     "layered24x2500": lambda: lanes_graphs.layered(24, 2_500),
     "layered6x200": lambda: lanes_graphs.layered(6, 200),
-    "debian": lanes_graphs.debian,
-    "debian2": partial(lanes_graphs.debian, 2),
-    "debian100": partial(lanes_graphs.debian, 100),
+    "debian": partial(packages, 1),
+    "debian2": partial(packages, 2),
+    "debian100": partial(packages, 100),
 }
 
 
-def graph_of(name: str, folder: str | None) -> Graph:
-    """Return the graph of that name, with its own batches if it has some."""
-    if name in GRAPHS:
-        return GRAPHS[name]()
-    return lanes_graphs.literature(Path(folder or "."), name)
+def save(task: Facts) -> Facts:
+    """Make the graph of a name and write it: in a process of its own, for that may take much memory."""
+    name = task["graph"]
+    graph = GRAPHS[name]() if name in GRAPHS else lanes_graphs.literature(Path(task["graphs"]), name)
+    graph.save(Path(task["file"]))
+    return {"vertices": graph.vertices, "edges": len(graph.edges)}
+
+
+def saved(task: Facts) -> Graph:
+    """Read the graph that was written, with its own batches if it has some."""
+    with np.load(task["file"]) as file:
+        edges = {key: Edges.of(*file[key]) for key in file if key.startswith(("edges", "inserted", "deleted"))}
+        names = [key.removeprefix("inserted ") for key in edges if key.startswith("inserted ")]
+        batches = {name: (edges[f"inserted {name}"], edges[f"deleted {name}"]) for name in names}
+        return Graph(int(file["vertices"]), edges["edges"], batches)
 
 
 class Measured:
     """A closure on a cluster, and what its operations took."""
 
     def __init__(self, task: Facts) -> None:
-        self.graph = graph_of(task["graph"], task.get("graphs"))
-        self._edges = _table(self.graph.edges)
+        self.graph = saved(task)
         self._task = task
         self.spark = session.local(
             memory=task["driver_memory"],
@@ -185,7 +201,7 @@ class Measured:
 
 def work(task: Facts) -> Facts:
     """Run the tasks of an Init one after the other, as so many tasks each, and add up their seconds and looks."""
-    graph = graph_of(task["graph"], task.get("graphs"))
+    graph = saved(task)
     adjacency = EdgeSet.of(graph.edges).adjacency(graph.vertices)
     component, count = strong_components(*adjacency)
     plan = numbered(*contracted(*adjacency, component, *grouped(component, count)), LANES)
@@ -235,7 +251,8 @@ def _changes(batch: tuple[Edges, Edges]) -> pa.Table:
 
 def main() -> None:
     task = json.loads(sys.argv[1])
-    found = work(task) if task["what"] == "work" else getattr(Measured(task), task["what"])()
+    alone = {"save": save, "work": work}.get(task["what"])
+    found = alone(task) if alone else getattr(Measured(task), task["what"])()
     print("RESULT " + json.dumps(found), flush=True)
     sys.stdin.readline()  # until the peaks were read
 
