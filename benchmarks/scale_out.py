@@ -89,7 +89,9 @@ def told(task: Facts, watch: Watch | None) -> Facts:
 
         def read() -> None:
             for line in driver.stdout or ():
-                if line.startswith("RESULT "):
+                if not line.startswith("RESULT "):
+                    print(line, end="", flush=True)
+                else:
                     found.append(json.loads(line.removeprefix("RESULT ")))
                     if watch:
                         found[0]["peaks"] = watch.end()

@@ -82,6 +82,15 @@ def saved(task: Facts) -> Graph:
         return Graph(int(file["vertices"]), edges["edges"], batches)
 
 
+class Phases(Facts):
+    """What was measured, printed as it comes."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        seconds = [f"{run['seconds']:.3f}" for run in value] if isinstance(value, list) else value
+        print(f"  {name}: {seconds}", flush=True)
+
+
 class Measured:
     """A closure on a cluster, and what its operations took."""
 
@@ -145,26 +154,26 @@ class Measured:
         return {"init": [self.took(lambda: self._closure(self.graph.edges)) for _ in range(3)]}
 
     def all(self) -> Facts:
-        """Build the closure, change it and ask it, in the order of the issue of the day."""
+        """Build the closure, change it and ask it; print what each phase took when it is done."""
         made: list[DynamicClosure] = []
-        found: Facts = {"init": [self.took(lambda: made.append(self._closure(self.graph.edges)))]}
+        found = Phases({"init": [self.took(lambda: made.append(self._closure(self.graph.edges)))]})
         (c,) = made
         found["share"] = self._largest_share(c)
         found["delete"], found["insert"] = self._singles(c)
-        for name, batch in self._batches().items():
+        batches = self._batches()
+        for name, batch in batches.items():
             found[name] = [self.took(partial(c.apply, _changes(each))) for each in (batch, batch[::-1]) * 2]
-        stats = c.stats()
-        found["pairs"], found["bytes"] = stats["pairs"], stats["details"]["bytes"]
-        found["count"] = [self.took(c.stats)]
+        stats: list[Facts] = []
+        found["count"] = [self.took(lambda: stats.append(dict(c.stats())))]
+        found["pairs"], found["bytes"] = stats[0]["pairs"], stats[0]["details"]["row_bytes"]
+        found["verify"] = [self.took(lambda: found.update(right=bool(c.verify())))]
         if found["pairs"] <= self._task["most_listed"]:
             found["pairs().count()"] = [self.took(lambda: c.pairs().count())]
-        c.create_views("scale")
-        hundred = next(batch for name, batch in self._batches().items() if name.startswith("batch of"))
-        c.apply(_changes(hundred))
-        source = int(self.graph.edges.sources[len(self.graph.edges) // 2])
-        question = f"SELECT count(*) FROM scale_closure WHERE src = {source}"  # noqa: S608  (a number)
-        found["view after a batch"] = [self.took(self.spark.sql(question).collect)]
-        found["verify"] = [self.took(lambda: found.update(right=bool(c.verify())))]
+            c.create_views("scale")
+            c.apply(_changes(batches["batch of 100"]))
+            source = int(self.graph.edges.sources[len(self.graph.edges) // 2])
+            question = f"SELECT count(*) FROM scale_closure WHERE src = {source}"  # noqa: S608  (a number)
+            found["view after a batch"] = [self.took(self.spark.sql(question).collect)]
         return found
 
     def _singles(self, c: DynamicClosure) -> tuple[list[Facts], list[Facts]]:

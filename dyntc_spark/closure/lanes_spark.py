@@ -117,7 +117,7 @@ class OnSpark:
             return None
         inside = stored.inside(firsts)
         overlay = self._overlay(held, self.dirty & inside)
-        work = Work(shipped(batch.graph), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
+        work = Work(shipped(batch.graph).frozen(), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
         after, counts = stored.replaced("revise stripes", revising(work), firsts)
         left, place = self._without(held, inside, after)
         return Apart(left, place, which, counts[lanes_tasks.CHANGED], counts[lanes_tasks.LOOKED])
