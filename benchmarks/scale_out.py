@@ -213,7 +213,7 @@ def draw(results: dict[str, Facts], path: Path) -> bool:
 def _bars(axes: Any, names: list[str], heights: dict[str, list[float]]) -> None:
     width = 0.8 / len(heights)
     for number, (label, values) in enumerate(heights.items()):
-        axes.bar([k + (number - len(heights) / 2) * width for k in range(len(names))], values, width, label=label)
+        axes.bar([k + (number - (len(heights) - 1) / 2) * width for k in range(len(names))], values, width, label=label)
     axes.set_xticks(range(len(names)), names, fontsize=7)
     axes.legend(fontsize=7)
     axes.grid(axis="y", alpha=0.3)
