@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from dyntc_spark.closure import lanes as engine_module
 from dyntc_spark.closure import lanes_build
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.closure.lanes_graph import shipped
 from dyntc_spark.errors import IndexOutsideError, OptionError, OutgrownError, ShapeMismatchError
 from dyntc_spark.kernels.lanes import steps
 from tests.closure.lanes_oracle import as_edges, as_pairs, drawing, reached, require_right
@@ -287,3 +290,13 @@ def test_an_order_that_is_dear_to_repair_is_given_up():
     assert engine.verify().holds
     engine.apply(Edges.of([0], [1]), Edges.of())
     assert engine.stats()["largest_component"] == n + 1
+
+
+def test_a_frozen_graph_stays_as_it_is():
+    """Spark Connect pickles a task whenever its blocks are read, also after batches have changed the graph."""
+    engine = Lanes()
+    engine.init(Edges.of([0, 1, 2], [1, 2, 3]), 5)
+    kept = shipped(engine._state.graph), shipped(engine._state.graph).frozen()
+    before = [pickle.dumps(each) for each in kept]
+    engine.apply(Edges.of([3, 3], [0, 4]), Edges.of([0], [1]))
+    assert [pickle.dumps(each) == old for each, old in zip(kept, before, strict=True)] == [False, True]
