@@ -53,7 +53,7 @@ def ratio(name: str, times: dict[str, list[float]], ours: str, yardstick: str, a
     return Line(name, value, "x", f"<= {at_most}", value <= at_most, detail)
 
 
-def report(suite: str, lines: list[Line]) -> bool:
+def report(suite: str, lines: list[Line], folder: Path = RESULTS) -> bool:
     """Print the lines as a table, write them as JSON, and say whether all bounds were kept."""
     wide = max(len(line.name) for line in lines)
     print(f"\n{suite}")
@@ -65,9 +65,9 @@ def report(suite: str, lines: list[Line]) -> bool:
                 print(f"    {who:<40} {seen['median']:9.4f} s   ({seen['low']:.4f} … {seen['high']:.4f})")
             else:
                 print(f"    {who:<40} {seen}")
-    RESULTS.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     about = {"suite": suite, "python": platform.python_version(), "machine": platform.machine()}
-    path = RESULTS / f"{suite}.json"
+    path = folder / f"{suite}.json"
     path.write_text(json.dumps({**about, "lines": [asdict(line) for line in lines]}, indent=1))
     print(f"  written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
     return all(line.kept is not False for line in lines)

@@ -26,7 +26,7 @@ from benchmarks.harness import RESULTS
 from benchmarks.suite import cell, oracle, report, runner, workloads
 from dyntc_spark import machine
 
-START_SECONDS = 60
+START_SECONDS = 240
 SYSTEMS = ("recompute@spark", "lanes@spark")
 LIMIT = 280.0
 

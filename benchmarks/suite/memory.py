@@ -35,10 +35,32 @@ def peaks(root: int) -> dict[str, int]:
     """Give the bytes that each kind of process below ``root`` took at most since the last `restart`."""
     total: dict[str, int] = defaultdict(int)
     for pid, kind in descendants(root).items():
-        with contextlib.suppress(OSError, StopIteration):
-            lines = (_PROC / str(pid) / "status").read_text(encoding="utf-8").splitlines()
-            total[kind] += 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        total[kind] += peak(pid)
     return dict(total)
+
+
+def peak(pid: int) -> int:
+    """Give the bytes that a process took at most; 0 when it has ended."""
+    return _kilobytes(_PROC / str(pid) / "status", "VmHWM")
+
+
+def available() -> int:
+    """Give the bytes of the machine's memory that are free, or can be had at once."""
+    return _kilobytes(_PROC / "meminfo", "MemAvailable")
+
+
+def command(pid: int) -> str:
+    """Give the command line of a process; nothing when it has ended."""
+    with contextlib.suppress(OSError):
+        return (_PROC / str(pid) / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
+    return ""
+
+
+def _kilobytes(file: Path, name: str) -> int:
+    with contextlib.suppress(OSError, StopIteration):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+    return 0
 
 
 def restart(root: int) -> None:

@@ -10,16 +10,17 @@ keep two hundred copies of its blocks. Three strategies:
     the report is a small job of its own (counted with the write), because the
     server cuts no plan when it answers a query.
 
-    What tasks *build* of a small table of this process (``build``) is persisted, and
-    unpersisted as soon as no state uses it. Only the table is a checkpoint, on the
-    executors' disks. A DataFrame that was made of an old state is still right: Spark
-    builds its rows again from the table.
+    Where the plan is short and stays short (``persist``) it is not cut. Blocks are
+    persisted, and unpersisted as soon as no state uses them. When an executor is lost,
+    Spark works out the partitions that it held, and no others, by the plan. A DataFrame
+    that was made of an old state is still right for the same reason.
 
-    What is *derived* from an older state (``keep``) is a checkpoint itself, so that
-    its plan does not contain that of the older one. No call of the DataFrame API
-    releases a checkpoint: its blocks go when the JVM of the driver collects the object
-    that stands for it, which it can as soon as no state uses it. Until then Spark
-    moves them to disk where it needs the memory.
+    What is derived from an older state again and again (``keep``) is a checkpoint, so
+    that its plan does not contain that of the older one. What an executor held is gone
+    with it, and a ``LostBlocksError`` says so. No call of the DataFrame API releases a
+    checkpoint: its blocks go when the JVM of the driver collects the object that stands
+    for it, which it can as soon as no state uses it. Until then Spark moves them to
+    disk where it needs the memory.
 ``parquet``, ``delta``
     Blocks are written to a managed table of the session's catalog (or of
     ``schema``) and read back. It works where nothing may be cached
@@ -49,8 +50,6 @@ from dyntc_spark.errors import SetupError
 from dyntc_spark.session import ensure_open, is_connect
 
 Materialisation: TypeAlias = Literal["local_checkpoint", "parquet", "delta"]
-#: Makes a DataFrame of another one.
-Make: TypeAlias = Callable[[DataFrame], DataFrame]
 #: Runs an action that starts a job, under a description.
 RunAction: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 
@@ -75,8 +74,8 @@ class Lineage(ABC):
         """Materialise ``frame``, cut it off from its plan, and give its column ``reports`` (where not null) apart."""
 
     @abstractmethod
-    def build(self, source: DataFrame, make: Make, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
-        """Materialise what ``make`` makes of ``source``, a small table of this process, as `keep` does."""
+    def persist(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+        """Materialise ``frame`` as `keep` does, but keep its plan, if Spark needs it to make good a loss."""
 
     @abstractmethod
     def close(self) -> None:
@@ -100,13 +99,14 @@ class LocalCheckpoint(Lineage):
         releases.when_gone(kept, lambda: classic)
         return Kept(kept.drop("reports"), kept), found
 
-    def build(self, source: DataFrame, make: Make, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
-        """Persist what is made, and let the report's job fill it and the checkpoint of the source."""
-        classic = not is_connect(source.sparkSession)
+    def persist(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+        """Persist the frame, and let the report's job fill it."""
+        classic = not is_connect(frame.sparkSession)
+        # Two frames with the same plan would be one in Spark's cache, and gone when one of them is released.
+        own = F.lit(uuid.uuid4().hex).isNotNull()
 
         def fill() -> tuple[DataFrame, pa.Table]:
-            cut = source.localCheckpoint(eager=not classic, storageLevel=StorageLevel.DISK_ONLY)
-            made = make(cut).persist(StorageLevel.MEMORY_AND_DISK)
+            made = frame.where(own).persist(StorageLevel.MEMORY_AND_DISK)
             try:
                 return made, _reports(made).toArrow()
             except BaseException:
@@ -156,9 +156,9 @@ class ManagedTable(Lineage):
         releases.when_gone(kept, lambda: self._release(table))
         return Kept(kept.drop("reports"), kept), found
 
-    def build(self, source: DataFrame, make: Make, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
+    def persist(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
         """Write a table of its own."""
-        return self.keep(make(source), description, run)
+        return self.keep(frame, description, run)
 
     def close(self) -> None:
         """Drop every table that is left."""

@@ -29,7 +29,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.columns import all_of, any_of, arrow_columns, cell_schema, checked_columns, where_true, within
-from dyntc_spark.blocks.lineage import Kept, Lineage, Make, Materialisation, lineage
+from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
@@ -382,10 +382,9 @@ class SparkBackend(Backend):
             frame = frame.withColumnsRenamed(dict(renamed))
         return self._checked(*self._lineage.keep(frame, description, self._action))
 
-    def build(self, description: str, table: pa.Table, make: Make) -> tuple[Kept, pa.Table]:
-        """Materialise what ``make`` makes of a small table, with a column ``reports``, as `keep` does: one job."""
-        ensure_open(self.spark)
-        return self._checked(*self._lineage.build(self.spark.createDataFrame(table), make, description, self._action))
+    def persist(self, description: str, frame: DataFrame) -> tuple[Kept, pa.Table]:
+        """Materialise ``frame`` as `keep` does, with its plan: Spark itself makes good a loss. One job."""
+        return self._checked(*self._lineage.persist(frame, description, self._action))
 
     @staticmethod
     def _checked(kept: Kept, reports: pa.Table) -> tuple[Kept, pa.Table]:

@@ -118,11 +118,9 @@ class Lanes(Answering):
 
     def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The pairs that the last batch changed, worked out where the stripes are; None when these are here."""
-        del spark
+        del spark, look
         if self._change is None or self._spark is None:
             return None
-        if look:
-            lanes_difference.look(self._change, self._spark)
         return lanes_difference.changed(self._change, self._spark)
 
     def snapshot(self) -> Snapshot:
@@ -130,7 +128,7 @@ class Lanes(Answering):
         return Snapshot(self.closure, self.bytes)
 
     def moved(self, backend: Backend) -> Lanes:
-        """Return the engine with its stripes on another backend: one job, and nothing is worked out again.
+        """Return the engine with its stripes on another backend: one job, which builds them there or reads them.
 
         This one must not be used any more.
         """

@@ -4,12 +4,16 @@ A block is a range of consecutive stripes (``kernels.lanes.payload``), about a M
 block begins and how many bytes each stripe takes; a block ends where the next one begins, and the last one has all
 further stripes. Blocks are written in layers. A job that changes some of them writes another layer, and leaves
 all others where they are, in older layers; when there are many layers, it writes all of them into one.
+
+A layer keeps the plan by which Spark made it: when an executor is lost, Spark makes its blocks again, and no others.
+Blocks that were *built* are made of the graph. Blocks that were *revised* are made of older blocks, and these of
+older ones; after `MOST_REVISED` such steps they are built again, so that a plan stays short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 
@@ -17,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dyntc_spark.blocks.lineage import Kept, looking
+from dyntc_spark.blocks.lineage import Kept
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
 from dyntc_spark.closure import lanes_place, lanes_tasks
@@ -26,12 +30,13 @@ from dyntc_spark.closure.lanes_tasks import STRIPES, Overlay, Task
 from dyntc_spark.kernels.lanes import build, payload
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.reach import Flags, Ids, Offsets
+from dyntc_spark.session import ensure_open
 
 #: Ranges of stripes that tasks build, for each task that runs at a time.
 RANGES = 8
-#: Layers of blocks, above which all are written into one.
-MOST_LAYERS = 6
+#: Layers of blocks, above which all are written into one; and how often blocks are revised between two builds.
+MOST_LAYERS, MOST_REVISED = 6, 2
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Layer:
     kept: Kept
     firsts: frozenset[int]
     written: int  #: how many there were
+    revised: int = 0  #: layers of which they were made, one of the other, since a build
 
     def frame(self, wanted: frozenset[int]) -> DataFrame | None:
         """Return those of the blocks that begin at ``wanted``."""
@@ -67,25 +73,35 @@ class Blocks:
     ) -> tuple[Blocks, dict[int, int]]:
         """Build the stripes of an acyclic graph, whose components have ``sizes``: one job; return also its counts."""
         total = -(-len(plan.indices) // width)
+        nothing = cls(backend, (), np.zeros(count, np.int64))
         if not total:
-            return cls(backend, (), np.zeros(count, np.int64)), {lanes_tasks.BUILT: 0, lanes_tasks.PAIRS: 0}
-        task = lanes_tasks.building(plan, sizes, width, lanes_place.BLOCK_BYTES)
-        table = _ranges(total, backend.parallelism)
-        kept, told = backend.build("build stripes", table, lambda source: source.mapInArrow(task, STRIPES))
-        layer, taken, counts = _read(kept, told, np.zeros(count, np.int64))
-        return cls(backend, (layer,), taken), counts
+            return nothing, {lanes_tasks.BUILT: 0, lanes_tasks.PAIRS: 0}
+        step = -(-total // (RANGES * backend.parallelism * build.TOGETHER)) * build.TOGETHER
+        begins = np.arange(0, total, step)
+        return nothing._with_built(plan, sizes, width, begins, np.minimum(begins + step, total))
 
-    @classmethod
-    def of_stripes(cls, backend: SparkBackend, stripes: Stripes) -> Blocks:
-        """Take stripes that are in this process: one job."""
-        sizes = payload.byte_sizes(stripes)
-        used = np.flatnonzero(sizes)
-        if not len(used):
-            return cls(backend, (), sizes)
-        every = payload.picked(stripes, np.arange(used[-1] + 1, dtype=np.int32))
-        blocks = list(Block(0, every).cut(lanes_place.BLOCK_BYTES))
-        kept, _ = backend.keep("stripes from this process", backend.spark.createDataFrame(table_of(blocks)), {})
-        return cls(backend, (Layer(kept, frozenset(block.first for block in blocks), len(blocks)),), sizes)
+    def rebuilt(self, plan: build.Plan, sizes: Ids, width: int, which: Ids) -> tuple[Blocks, dict[int, int]]:
+        """Build the blocks anew that some stripes are in: one job; return also its counts."""
+        if not len(self.firsts):
+            return Blocks.built(self.backend, plan, sizes, width, len(self.sizes))
+        firsts, ends = self.rewritable(which), self.ends
+        return self._with_built(plan, sizes, width, firsts, np.array([ends[first] for first in firsts.tolist()]))
+
+    def _with_built(
+        self, plan: build.Plan, sizes: Ids, width: int, begins: Offsets, ends: Offsets
+    ) -> tuple[Blocks, dict[int, int]]:
+        """Build ranges of stripes; blocks that begin there are replaced.
+
+        A task takes rows that follow each other, and ranges that follow each other take about the same time: so
+        those that lie side by side are far from each other in the table.
+        """
+        tasks = self.backend.parallelism
+        order = np.concatenate([np.arange(k, len(begins), tasks) for k in range(tasks)])
+        table = pa.table({"begin": pa.array(begins[order], pa.int32()), "end": pa.array(ends[order], pa.int32())})
+        task = lanes_tasks.building(plan, sizes, width, lanes_place.BLOCK_BYTES)
+        ensure_open(self.backend.spark)
+        made = self.backend.spark.createDataFrame(table).mapInArrow(task, STRIPES)
+        return self._with_layer("build stripes", made, begins, 0)
 
     @property
     def ends(self) -> dict[int, int]:
@@ -108,39 +124,42 @@ class Blocks:
         found: Offsets = self.firsts[np.unique(places)]
         return found
 
+    def inside(self, firsts: Offsets) -> Flags:
+        """Return which stripes are in the blocks that begin at ``firsts``."""
+        found, ends = np.zeros(len(self.sizes), np.bool_), self.ends
+        for first in firsts.tolist():
+            found[first : ends[first]] = True
+        return found
+
     def read(self, which: Ids) -> Stripes:
         """Bring stripes here, which ascend: one job that reads the blocks they are in."""
         found = [Block.decode(each).stripes for _, each in self.ask("read stripes", lanes_tasks.reading(which), which)]
         return joined(found) if found else payload.picked(payload.absent(1, 1), which[:0])
 
-    def rewritten(self, which: Ids, made: Stripes) -> Blocks:
-        """Write other stripes into the blocks that they are in: one job."""
-        overlay = self.overlay(which, made)
-        if not len(self.firsts):
-            return Blocks.of_stripes(self.backend, payload.overlaid(self._nothing(made.width), which, made))
-        task = lanes_tasks.rewriting(overlay, lanes_place.BLOCK_BYTES)
-        return self.replaced("write stripes", task, self.rewritable(which))[0]
-
     def rewritable(self, which: Ids) -> Offsets:
         """Return the blocks that a job writes which changes some stripes: all when there are many layers."""
         return self.firsts if len(self.layers) >= MOST_LAYERS else self.touched(which)
 
+    def revised(self, firsts: Offsets) -> int:
+        """Return how often the blocks that begin at ``firsts`` were revised since a build, at most."""
+        wanted = frozenset(firsts.tolist())
+        return max((layer.revised for layer in self.layers if layer.firsts & wanted), default=0)
+
     def replaced(self, what: str, task: Task, firsts: Offsets) -> tuple[Blocks, dict[int, int]]:
         """Let a task make other blocks of those that begin at ``firsts``: one job; return also what it counted."""
-        made = self.frame(firsts).mapInArrow(task, STRIPES)
+        return self._with_layer(what, self.frame(firsts).mapInArrow(task, STRIPES), firsts, 1 + self.revised(firsts))
+
+    def _with_layer(self, what: str, made: DataFrame, firsts: Offsets, revised: int) -> tuple[Blocks, dict[int, int]]:
+        """Write a layer of blocks in the place of those that begin at ``firsts``."""
         sizes, ends = self.sizes.copy(), self.ends
         for first in firsts.tolist():
-            sizes[first : ends[first]] = 0
-        layer, sizes, counts = _read(*self.backend.keep(what, made, {}), sizes)
+            sizes[first : ends.get(first, first)] = 0
+        kept, told = self.backend.persist(what, made)
+        begins, sizes, counts = _read(told, sizes)
         gone = frozenset(firsts.tolist())
-        left = (Layer(older.kept, older.firsts - gone, older.written) for older in self.layers)
-        layers = (*(older for older in left if older.firsts), layer)
+        left = (replace(older, firsts=older.firsts - gone) for older in self.layers)
+        layers = (*(older for older in left if older.firsts), Layer(kept, begins, len(begins), revised))
         return Blocks(self.backend, layers, sizes), counts
-
-    def look(self) -> None:
-        """Raise ``LostBlocksError`` where Spark has lost blocks: one job that moves nothing."""
-        if self.layers:
-            self.backend.collect("look for stripes", looking(layer.kept for layer in self.layers))
 
     def frame(self, firsts: Offsets) -> DataFrame:
         """Return the blocks that begin at ``firsts``, some of all: ``first``, ``origin``, ``payload``."""
@@ -165,9 +184,6 @@ class Blocks:
         found = (each.as_buffer() for each in table.column("payload"))
         return sorted(zip(table.column("first").to_pylist(), found, strict=True), key=lambda pair: pair[0])
 
-    def _nothing(self, width: int) -> Stripes:
-        return payload.absent(len(self.sizes), width)
-
 
 def joined(parts: Iterable[Stripes]) -> Stripes:
     """Return stripes one behind the other."""
@@ -191,20 +207,8 @@ def joined(parts: Iterable[Stripes]) -> Stripes:
     )
 
 
-def _ranges(total: int, tasks: int) -> pa.Table:
-    """Cut stripes into ranges; those that lie side by side are far from each other in the table.
-
-    A task takes rows that follow each other, and ranges that follow each other take about the same time.
-    """
-    step = -(-total // (RANGES * tasks * build.TOGETHER)) * build.TOGETHER
-    begins = np.arange(0, total, step)
-    order = np.concatenate([np.arange(k, len(begins), tasks) for k in range(tasks)])
-    ends = np.minimum(begins + step, total)
-    return pa.table({"begin": pa.array(begins[order], pa.int32()), "end": pa.array(ends[order], pa.int32())})
-
-
-def _read(kept: Kept, told: pa.Table, sizes: Offsets) -> tuple[Layer, Offsets, dict[int, int]]:
-    """Return blocks that were materialised, the bytes of all stripes with theirs, and what was counted."""
+def _read(told: pa.Table, sizes: Offsets) -> tuple[frozenset[int], Offsets, dict[int, int]]:
+    """Return where blocks begin that were materialised, the bytes of all stripes with theirs, and what was counted."""
     firsts = []
     counts = dict.fromkeys(range(lanes_tasks.PAIRS + 1), 0)
     for reports in told.column("reports").to_pylist():
@@ -215,7 +219,7 @@ def _read(kept: Kept, told: pa.Table, sizes: Offsets) -> tuple[Layer, Offsets, d
                 firsts.append(report["key"])
             else:
                 counts[report["operation"]] += report["key"]
-    return Layer(kept, frozenset(firsts), len(firsts)), sizes, counts
+    return frozenset(firsts), sizes, counts
 
 
 def table_of(blocks: list[Block]) -> pa.Table:

@@ -20,7 +20,6 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.blocks.lineage import looking
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.closure import lanes_place, lanes_tasks
 from dyntc_spark.closure.lanes_blocks import table_of
@@ -86,15 +85,6 @@ def collected(change: Change) -> tuple[Offsets, Offsets]:
     if len(change.changed):
         return answers.compared(before, after, answers.sources(before, after, change.altered, change.changed))
     return compare.xor(before, after, change.altered)
-
-
-def look(change: Change, backend: SparkBackend) -> None:
-    """Raise ``LostBlocksError`` where Spark has lost blocks that are to be compared: one job, or none."""
-    if not _at_hand(change):
-        places = (cast("OnSpark", closure.place) for closure in (change.before, change.after))
-        kept = {id(layer.kept.hold): layer.kept for place in places for layer in place.stored.layers}
-        if kept:
-            backend.collect("look for stripes", looking(kept.values()))
 
 
 def lean(change: Change) -> Change:

@@ -102,6 +102,15 @@ class Shipped(NamedTuple):
         """Return the graph, with space for searches."""
         return Graph(*self, *_searching(len(self.members.size)))
 
+    def frozen(self) -> Shipped:
+        """Return a copy that no batch changes.
+
+        A task needs one whose blocks stay: Spark Connect pickles it again whenever they are read.
+        """
+        order = Order(*(array.copy() for array in self.order))
+        out, into = (Adjacency(*(array.copy() for array in rows)) for rows in (self.out, self.into))
+        return Shipped(copied(self.members), self.free.copy(), self.n_free.copy(), order, out, into)
+
     def with_edges(self, keys: Offsets) -> tuple[Graph, Merges]:
         """Return a copy of the graph with more edges, and which components merged."""
         graph = Graph(

@@ -112,11 +112,14 @@ class Place(Protocol):
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | None:
         """Have the wanted stripes at hand; None when they are too many, and the work is better done `apart`."""
 
-    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
-        """Work on stripes where they are."""
+    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart | None:
+        """Work on stripes where they are; None where they had better be `rebuilt`."""
 
-    def noted(self, altered: Ids) -> Place:
-        """Take note that stripes at hand are newer than elsewhere."""
+    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
+        """Build stripes, where they are, of the graph after a batch."""
+
+    def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> Place:
+        """Take note that stripes at hand are newer than elsewhere; ``plan`` is of the graph that they are of."""
 
     def recount(self, change: Change) -> None:
         """Take note of how many pairs there are after a change that was made in this process, where that is known."""
@@ -130,8 +133,8 @@ class Place(Protocol):
     def whole(self, stripes: Stripes) -> Stripes:
         """Return the stripes with all of them at hand."""
 
-    def taken(self, stripes: Stripes) -> tuple[Stripes, Place]:
-        """Take stripes that are all at hand; return those that still are, and the place of the others."""
+    def taken(self, stripes: Stripes, here: Place, plan: build.Plan, sizes: Ids) -> tuple[Stripes, Place]:
+        """Take stripes from another place, ``here``, and that of the graph they are of; return those at hand."""
 
     def joined(self, version: Version, pairs: Edges) -> Flags:
         """Return for each pair of vertices whether the first reaches the second."""
@@ -145,10 +148,10 @@ class Place(Protocol):
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
 
-    def rows(self, version: Version, *, look: bool) -> DataFrame | None:
+    def rows(self, version: Version) -> DataFrame | None:
         """Return ``number`` and ``reached`` for each vertex; None when the stripes are in this process."""
 
-    def runs(self, version: Version, *, look: bool) -> DataFrame | None:
+    def runs(self, version: Version) -> DataFrame | None:
         """Return the closure as a table of runs; None when the stripes are in this process."""
 
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
@@ -177,9 +180,13 @@ class InProcess:
         """Stripes at hand are never worked on elsewhere: `near` has them all."""
         raise NotImplementedError
 
-    def noted(self, altered: Ids) -> InProcess:
+    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
+        """Stripes at hand are never worked on elsewhere."""
+        raise NotImplementedError
+
+    def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> InProcess:
         """Do nothing: there is no other copy."""
-        del altered
+        del altered, stripes, sizes, plan
         return self
 
     def recount(self, change: Change) -> None:
@@ -199,9 +206,10 @@ class InProcess:
         """Return the stripes."""
         return stripes
 
-    def taken(self, stripes: Stripes) -> tuple[Stripes, InProcess]:
-        """Return the stripes."""
-        return stripes, self
+    def taken(self, stripes: Stripes, here: Place, plan: build.Plan, sizes: Ids) -> tuple[Stripes, InProcess]:
+        """Bring all stripes here."""
+        del plan, sizes
+        return here.whole(stripes), self
 
     def joined(self, version: Version, pairs: Edges) -> Flags:
         """Return for each pair of vertices whether the first reaches the second: a binary search each."""
@@ -222,13 +230,13 @@ class InProcess:
         """Look whether every word is what its predecessors ask for."""
         return certificate.wrong(graph, version)
 
-    def rows(self, version: Version, *, look: bool) -> None:
+    def rows(self, version: Version) -> None:
         """Return None: whoever asks is in the same process."""
-        del version, look
+        del version
 
-    def runs(self, version: Version, *, look: bool) -> None:
+    def runs(self, version: Version) -> None:
         """Return None: whoever asks is in the same process."""
-        del version, look
+        del version
 
     def blocks(self, version: Version, spark: SparkSession) -> DataFrame:
         """Return the stripes and the members, cut into blocks."""

@@ -67,17 +67,14 @@ class Answering(Engine):
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as rows of vertices, unfolded where the stripes are; None when these are in this process."""
-        del spark
+        del spark, look
         version, place = self.closure
-        return place.rows(version, look=look)
+        return place.rows(version)
 
-    def runs(self, *, look: bool = False) -> DataFrame | None:
-        """The closure on Spark as a table of runs (``kernels.lanes.runs``); None when the stripes are in this process.
-
-        With ``look`` one small job looks first whether Spark still has the stripes.
-        """
+    def runs(self) -> DataFrame | None:
+        """The closure on Spark as runs (``kernels.lanes.runs``); None when the stripes are in this process."""
         version, place = self.closure
-        return place.runs(version, look=look)
+        return place.runs(version)
 
     def run_table(self, stripes: Offsets | None = None) -> pa.Table:
         """The runs of some stripes, or of all, which are in this process."""

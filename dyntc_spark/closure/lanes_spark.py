@@ -4,13 +4,14 @@ The graph is in this process: vertices and edges, never anything of the size of 
 Spark (``lanes_blocks``). Some of them are at hand as well:
 
 - *clean* ones, which a batch has read. They are dropped when there is more than `HAND_BYTES` at hand;
-- *dirty* ones, which a batch has changed. They are newer than their blocks, and are written into these when they
-  take more than `DIRTY_BYTES`. Until then every task that reads their blocks is given them.
+- *dirty* ones, which a batch has changed. They are newer than their blocks. Every task that reads these is given
+  them, until they take more than `DIRTY_BYTES`: then their blocks are built from the graph.
 
 A batch first looks which stripes it concerns, by a search on the edges. If they are few it reads those that are not at
 hand, by one job at most, and does the work here. If they are more than `HAND_BYTES`, one job does the work where
-they are (``lanes_revise``). An answer that a user asked for by name is collected here: pairs of a question, rows of
-vertices. What a batch changed is a DataFrame, too (``lanes_difference``).
+they are (``lanes_revise``), or builds their blocks where these were revised some times already. An answer that a user
+asked for by name is collected here: pairs of a question, rows of vertices. What a batch changed is a DataFrame, too
+(``lanes_difference``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import lanes_place, lanes_tasks
+from dyntc_spark.closure import lanes_blocks, lanes_place, lanes_tasks
 from dyntc_spark.closure.edge_set import checked
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes_blocks import Blocks, table_of
@@ -39,6 +40,7 @@ from dyntc_spark.closure.lanes_place import (
     Change,
     InProcess,
     Near,
+    Place,
     compared_stripes,
     exhibited,
     members_of,
@@ -57,6 +59,9 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
 HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
+#: Blocks are built rather than revised where a build looks at fewer words for each byte that it writes. On a grid of
+#: 10^10 pairs (0.6) a batch of 100 takes as long either way, and a batch of 10,000 a third of the time when built.
+LOOKS_A_BYTE = 1
 _HERE = InProcess()
 
 
@@ -91,50 +96,69 @@ class OnSpark:
         place = OnSpark(stored, np.zeros(count, np.bool_), between=Count(counts[lanes_tasks.PAIRS]))
         return Built(place._nowhere(width), place, counts[lanes_tasks.BUILT])
 
-    def taken(self, held: Stripes) -> tuple[Stripes, OnSpark]:
-        """Take stripes that are all at hand to Spark: one job."""
-        place = OnSpark(Blocks.of_stripes(self.stored.backend, held), np.zeros(len(held.starts), np.bool_))
-        return place._nowhere(held.width), place
+    def taken(self, held: Stripes, here: Place, plan: build.Plan, sizes: Ids) -> tuple[Stripes, Place]:
+        """Build the stripes that are elsewhere, with the same numbers: one job, which is sent the graph only."""
+        del here
+        made = self.built(plan, sizes, held.width, len(held.starts), None)
+        return made.stripes, made.place
 
     def near(self, held: Stripes, wanted: Callable[[], Ids]) -> Near | None:
-        """Have stripes at hand: one job that reads those that are not, one that writes others if they are many."""
+        """Have stripes at hand: one job that reads those that are not."""
         sizes, here = self.byte_sizes(held), held.lengths >= 0
         full = int(sizes[here].sum()) > HAND_BYTES
         which = wanted() if full or not here.all() else lanes_place.NONE
         absent: Ids = which[~here[which]]
         if len(absent) and sizes[which].sum() > HAND_BYTES:
             return None
-        place = self.written(held) if sizes[self.dirty].sum() > DIRTY_BYTES else self
         if sizes[here].sum() + sizes[absent].sum() > HAND_BYTES:
-            clean = here & ~place.dirty & (sizes > 0)
+            clean = here & ~self.dirty & (sizes > 0)
             clean[which] = False
             held = payload.without(held, clean)
             held = stripes.compacted(held, *pools(*stripes.sizes(held)))
-        more = Revised(absent, place.stored.read(absent), True) if len(absent) else None
-        return Near(held, more, place)
+        more = Revised(absent, self.stored.read(absent), True) if len(absent) else None
+        return Near(held, more, self)
 
-    def apart(self, batch: Batch, held: Stripes, which: Ids) -> Apart:
-        """Work on stripes where they are: one job over the blocks they are in."""
+    def apart(self, batch: Batch, held: Stripes, which: Ids) -> Apart | None:
+        """Work on stripes where they are: one job over the blocks they are in.
+
+        None where to build them is no dearer than to read and write them, and after `MOST_REVISED` such jobs.
+        """
         stored = self.stored
-        firsts, ends = stored.rewritable(which), stored.ends
-        inside = np.zeros(len(self.dirty), np.bool_)
-        for first in firsts.tolist():
-            inside[first : ends[first]] = True
+        firsts = stored.rewritable(which)
+        if batch.most_looks < LOOKS_A_BYTE * stored.sizes.sum() or stored.revised(firsts) >= lanes_blocks.MOST_REVISED:
+            return None
+        inside = stored.inside(firsts)
         overlay = self._overlay(held, self.dirty & inside)
-        work = Work(shipped(batch.graph), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
+        work = Work(shipped(batch.graph).frozen(), *batch[1:], overlay, lanes_place.BLOCK_BYTES)
         after, counts = stored.replaced("revise stripes", revising(work), firsts)
         known = self.between.number
         pairs = None if known is None else known + counts[lanes_tasks.PAIRS]
-        place = OnSpark(after, self.dirty & ~inside, between=Count(pairs))
-        left = payload.without(held, inside & (after.sizes > 0))
-        left.lengths[inside & (after.sizes == 0)] = 0
+        left, place = self._without(held, inside, after, pairs)
         return Apart(left, place, which, counts[lanes_tasks.CHANGED], counts[lanes_tasks.LOOKED])
 
-    def noted(self, altered: Ids) -> OnSpark:
-        """Take note that stripes at hand have changed."""
+    def rebuilt(self, plan: build.Plan, sizes: Ids, held: Stripes, which: Ids) -> Apart:
+        """Build the blocks that stripes are in: one job."""
+        firsts = self.stored.rewritable(which)
+        inside = self.stored.inside(firsts)
+        after, counts = self.stored.rebuilt(plan, sizes, held.width, which)
+        pairs = counts[lanes_tasks.PAIRS] if len(firsts) == len(self.stored.firsts) else None
+        left, place = self._without(held, inside, after, pairs)
+        return Apart(left, place, which, 0, counts[lanes_tasks.BUILT])
+
+    def _without(self, held: Stripes, inside: Flags, after: Blocks, pairs: int | None) -> tuple[Stripes, OnSpark]:
+        """Return the stripes at hand without those of blocks that were made anew, and the place of the others."""
+        left = payload.without(held, inside & (after.sizes > 0))
+        left.lengths[inside & (after.sizes == 0)] = 0
+        return left, OnSpark(after, self.dirty & ~inside, between=Count(pairs))
+
+    def noted(self, altered: Ids, held: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> OnSpark:
+        """Take note that stripes at hand have changed: one job when there are many, which builds their blocks."""
         dirty = self.dirty.copy()
         dirty[altered] = True
-        return replace(self, dirty=dirty, between=Count())
+        if not len(altered) or self.byte_sizes(held)[dirty].sum() <= DIRTY_BYTES:
+            return replace(self, dirty=dirty, between=Count())
+        stored, _ = self.stored.rebuilt(plan(), sizes, held.width, np.flatnonzero(dirty).astype(np.int32))
+        return OnSpark(stored, np.zeros(len(dirty), np.bool_), between=Count())
 
     def recount(self, change: Change) -> None:
         """Take note of how many pairs there are now, where it was known before: a pass over stripes at hand."""
@@ -147,12 +171,6 @@ class OnSpark:
             for closure in (change.before, change.after)
         )
         self.between.number = known + are - were
-
-    def written(self, held: Stripes) -> OnSpark:
-        """Write the stripes that are newer than their blocks into these: one job."""
-        which = np.flatnonzero(self.dirty).astype(np.int32)
-        stored = self.stored.rewritten(which, payload.picked(held, which))
-        return replace(self, stored=stored, dirty=np.zeros(len(self.dirty), np.bool_))
 
     def padded(self, count: int) -> OnSpark:
         """Take note that there are more stripes."""
@@ -273,22 +291,18 @@ class OnSpark:
 
     # --- frames ------------------------------------------------------------------------------
 
-    def runs(self, version: Version, *, look: bool) -> DataFrame:
+    def runs(self, version: Version) -> DataFrame:
         """Return the closure as `RUNS`: each task reads its blocks, and nothing is unfolded.
 
-        With ``look`` one job looks first whether Spark has the blocks.
+        Nobody need look whether Spark has the blocks: it makes those again that are lost.
         """
-        if look:
-            self.stored.look()
         frame, overlay = self.blocks_now(version)
         if frame is None:
             return self.stored.backend.spark.createDataFrame([], RUNS)
         return frame.mapInArrow(lanes_tasks.running(several(version.members), overlay), RUNS)
 
-    def rows(self, version: Version, *, look: bool) -> DataFrame:
+    def rows(self, version: Version) -> DataFrame:
         """Return the closure as ``number`` and ``reached``: each task unfolds its stripes."""
-        if look:
-            self.stored.look()
         frame, overlay = self.blocks_now(version)
         if frame is None:
             return self.stored.backend.spark.createDataFrame([], ROWS)

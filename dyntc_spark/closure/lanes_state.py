@@ -221,7 +221,8 @@ class State:
                 return self._build_all(parts, merges, edges)
             held = self._written(held, grown)
             altered = np.union1d(altered, grown.altered) if len(altered) else grown.altered
-        return self._changed(held, self.closure.place.noted(altered), altered, (parts, merges), edges, HERE)
+        place = self.closure.place.noted(altered, held, self.graph.members.size, self._plan)
+        return self._changed(held, place, altered, (parts, merges), edges, HERE)
 
     def _build(self, parts: Merges, inserted: Offsets, edges: int) -> Change:
         """Insert edges, and build all stripes."""
@@ -248,6 +249,7 @@ class State:
         version, place = before
         found = place.apart(work, version.stripes, which)
         merges = self._insert(work.inserted)
+        found = found or place.rebuilt(self._plan(), self.graph.members.size, version.stripes, which)
         self.closure = Closure(Version(self.graph.members, found.stripes, version.vertices, edges), found.place)
         return Change(
             before, self.closure, found.altered, _changed(work.parts, merges), found.words, found.looked, APART
@@ -257,16 +259,19 @@ class State:
         """Build all stripes of the working graph, with the numbers that it has."""
         held = self.version.stripes
         count = len(held.starts)
-        plan, sizes = build.Plan(*condensed(self.graph)), self.graph.members.size
-        made = self.closure.place.built(plan, sizes, held.width, count, self._budget)
+        made = self.closure.place.built(self._plan(), self.graph.members.size, held.width, count, self._budget)
         self.most_looks = max(made.looks, made.place.least_looks)
         self._used = stripes.sizes(made.stripes)
         return padded(made.stripes, count), made.place
 
+    def _plan(self) -> build.Plan:
+        """Return the working graph without its cycles, with the numbers that it has."""
+        return build.Plan(*condensed(self.graph))
+
     def moved(self, place: Place) -> State:
-        """Return the state with its stripes in another place; nothing is worked out again. The graph is shared."""
+        """Return the state with its stripes in another place, with the numbers that they have. The graph is shared."""
         version, here = self.closure
-        held, there = place.taken(here.whole(version.stripes))
+        held, there = place.taken(version.stripes, here, self._plan(), version.members.size)
         other = copy.copy(self)
         other.closure = Closure(version._replace(stripes=held), there)
         other._used = stripes.sizes(held)  # noqa: SLF001  (one of us)

@@ -79,7 +79,7 @@ def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
                 made, looks = build.build(plan, width, begin, stop, UNBOUNDED)
                 for block in Block(begin, made).cut(size):
                     pairs = answers.pairs_between(block.stripes, weights, first=block.first)
-                    yield _block(block, block.first, (BUILT, looks), (PAIRS, pairs))
+                    yield _block(block, row["begin"], (BUILT, looks), (PAIRS, pairs))
                     looks = 0
                 taken = max(int(payload.byte_sizes(made).sum()), 1)
                 fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
@@ -88,26 +88,6 @@ def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
         return run
 
     return each_row(start)
-
-
-def rewriting(overlay: Overlay, size: int) -> Task:
-    """Make the task that gives blocks with the stripes of an overlay, cut again where they have grown."""
-
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        yield from written(overlay.placed(block), block.first, overlay.ends[block.first], size, ())
-
-    return each_row(lambda: run)
-
-
-def admitting() -> Task:
-    """Make the task that takes blocks as they are, once each of them was read."""
-
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        yield _block(block, block.first)
-
-    return each_row(lambda: run)
 
 
 def reading(wanted: Ids) -> Task:

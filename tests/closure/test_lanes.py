@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from dyntc_spark.closure import lanes as engine_module
 from dyntc_spark.closure import lanes_build, lanes_state
 from dyntc_spark.closure.engine import Edges
 from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.closure.lanes_graph import shipped
 from dyntc_spark.closure.recompute import Recompute
 from dyntc_spark.errors import IndexOutsideError, OptionError, OutgrownError, ShapeMismatchError
 from dyntc_spark.kernels.lanes import steps
@@ -309,3 +312,13 @@ def test_changes_after_a_build_with_other_numbers(kind, monkeypatch):
         assert (as_pairs(won), as_pairs(lost)) == (after - before, before - after)
         before, rebuilds = after, rebuilds + (engine._change.made == "other numbers")
     assert rebuilds == 4 if kind is Recompute else rebuilds > 0
+
+
+def test_a_frozen_graph_stays_as_it_is():
+    """Spark Connect pickles a task whenever its blocks are read, also after batches have changed the graph."""
+    engine = Lanes()
+    engine.init(Edges.of([0, 1, 2], [1, 2, 3]), 5)
+    kept = shipped(engine._state.graph), shipped(engine._state.graph).frozen()
+    before = [pickle.dumps(each) for each in kept]
+    engine.apply(Edges.of([3, 3], [0, 4]), Edges.of([0], [1]))
+    assert [pickle.dumps(each) == old for each, old in zip(kept, before, strict=True)] == [False, True]

@@ -108,7 +108,29 @@ def test_stripes_that_are_built_instead_of_revised(backend, monkeypatch):
                 engine.apply(as_edges(inserted), as_edges(deleted))
             jobs += told
     require_right(engine, edges, n)
-    assert set(jobs) <= {"revise stripes", "write stripes"}
+    assert set(jobs) <= {"revise stripes", "build stripes"}
+
+
+@pytest.mark.usefixtures("small")
+def test_blocks_that_were_revised_some_times_are_built(backend, monkeypatch):
+    """So a plan stays short, by which Spark makes blocks again that it has lost."""
+    bounds(monkeypatch, hand=0, dirty=300)
+    n = 60
+    engine, edges = Lanes(backend, width=4), {(v, v + 1) for v in range(n - 1)}
+    engine.init(as_edges(edges), n)
+    revised, told = [], []
+    for step in range(lanes_blocks.MOST_REVISED + 2):
+        before = reached(edges, n)
+        changed = {(n - 2, n - 1)}
+        edges = edges ^ changed
+        with backend.jobs.watch() as jobs:
+            engine.apply(*((NO_EDGES, as_edges(changed)) if step % 2 == 0 else (as_edges(changed), NO_EDGES)))
+        told += jobs
+        revised.append(max(layer.revised for layer in engine.closure.place.stored.layers))
+        require_rows(engine, edges, n, before)
+    assert revised == [1, 2, 0, 1]
+    assert told == ["revise stripes", "revise stripes", "build stripes", "revise stripes"]
+    assert engine.stats()["rebuilds"] == 1
 
 
 def test_jobs(backend, monkeypatch):
@@ -144,10 +166,9 @@ def test_jobs(backend, monkeypatch):
     assert len(jobs(lambda: engine.apply(NO_EDGES, last))) == 1
     monkeypatch.setattr(lanes_spark, "HAND_BYTES", 2**26)
     monkeypatch.setattr(lanes_spark, "DIRTY_BYTES", 0)
-    engine.apply(first, NO_EDGES)
-    assert "write stripes" in jobs(lambda: engine.apply(NO_EDGES, first))
-    assert jobs(lambda: engine.apply(NO_EDGES, NO_EDGES)) in ([], ["write stripes"])
-    assert jobs(lambda: engine.moved(LocalBackend()).moved(backend)) == ["stripes from this process"]  # all at hand
+    assert "build stripes" in jobs(lambda: engine.apply(first, NO_EDGES))
+    assert jobs(lambda: engine.apply(NO_EDGES, NO_EDGES)) == []
+    assert jobs(lambda: engine.moved(LocalBackend()).moved(backend))[-1] == "build stripes"
     assert engine.stats()["rebuilds"] == 1
 
 
@@ -263,7 +284,7 @@ def test_a_batch_that_fails_leaves_all_as_it_was(backend, monkeypatch):
     def fails(*_):
         raise SessionError("a", "b", "c")
 
-    for hand, step in ((10**6, "read"), (0, "replaced")):
+    for hand, step in ((10**6, "read"), (0, "_with_layer")):
         bounds(monkeypatch, hand=hand, dirty=300)
         inserted, deleted = {(3, 9), (9, 3), (20, 1)} - edges, set(draw.sample(sorted(edges), 5))
         with monkeypatch.context() as patch:

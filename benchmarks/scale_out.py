@@ -1,0 +1,266 @@
+"""A closure on a Spark standalone cluster of several processes: connected graphs of up to 10^10 pairs.
+
+``python -m benchmarks.scale_out [--quick] [--only GRAPH …] [--graphs FOLDER] [--workers 4]``
+
+For each graph a cluster is started from the pyspark package (master and workers on 127.0.0.1), and a driver in a
+process of its own. Printed are seconds, jobs and shipped bytes of Init, single changes, batches, counts and a query of
+a view; the peak of memory of every process; the largest task's share of the state; and the work of all tasks when an
+Init is cut into 1, 2, 8 or 32 of them. Each graph's results are a file, so that a run can go on where it
+stopped: ``--only`` runs some, and the summary and the picture are of all files that are there.
+
+``fe_ocean`` is not part of the project: ``--graphs`` names a folder with ``fe_ocean.parquet``, with the columns ``src``
+and ``dst``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import RESULTS, Line, report
+from benchmarks.scale_out_driver import GRAPHS, Facts, median
+from benchmarks.suite import memory
+from benchmarks.suite.cluster import cluster
+
+FULL = ("debian", "grid150", "layered24x2500", "fe_ocean", "grid450", "debian100")
+QUICK = ("grid60", "layered6x200", "debian2")
+SCALED = "grid250"  #: the graph of 10^9 pairs of which an Init is timed with one core and with two
+MOST_LISTED = 3 * 10**8  #: pairs that are listed to count them; above, only the count of stats() is asked for
+LEAST_FREE = 4 * 2**30  #: bytes of the machine's memory; a run ends when there are fewer
+TICK = 0.2
+#: Of version 0.1 on grid150: seconds of a batch that affects every row, and of pairs().count().
+BATCH_OF_0_1, COUNT_OF_0_1 = 4.0, 37.0
+ROLES = {
+    "deploy.master.Master": "master",
+    "deploy.worker.Worker": "worker",
+    "CoarseGrainedExecutorBackend": "executor",
+    "pyspark.daemon": "Python worker",
+    "SparkSubmit": "driver's JVM",
+    "benchmarks.scale_out_driver": "driver's Python",
+}
+
+
+class Watch(threading.Thread):
+    """Reads the peak of memory of each process below this one, again and again, for some of them end early."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peaks: dict[int, tuple[str, int]] = {}
+        self.least_free = memory.available()
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while not self._ended.wait(TICK):
+            self.look()
+
+    def look(self) -> None:
+        """Read them now."""
+        self.least_free = min(self.least_free, memory.available())
+        for pid in memory.descendants(os.getpid()):
+            role = next((role for word, role in ROLES.items() if word in memory.command(pid)), None)
+            if role:
+                self.peaks[pid] = role, max(memory.peak(pid), self.peaks.get(pid, ("", 0))[1])
+
+    def end(self) -> dict[str, list[int]]:
+        """Stop, and return the peaks by role, the largest first."""
+        self.look()
+        self._ended.set()
+        found: dict[str, list[int]] = {}
+        for role, peak in self.peaks.values():
+            found.setdefault(role, []).append(peak)
+        return {role: sorted(peaks, reverse=True) for role, peaks in found.items()}
+
+
+def told(task: Facts, watch: Watch | None) -> Facts:
+    """Start a driver, and return what it tells; end it when the machine runs out of memory."""
+    command = [sys.executable, "-m", "benchmarks.scale_out_driver", json.dumps(task)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:  # noqa: S603
+        found: list[Facts] = []
+
+        def read() -> None:
+            for line in driver.stdout or ():
+                if not line.startswith("RESULT "):
+                    print(line, end="", flush=True)
+                else:
+                    found.append(json.loads(line.removeprefix("RESULT ")))
+                    if watch:
+                        found[0]["peaks"] = watch.end()
+                    driver.stdin.close()  # type: ignore[union-attr]  (it is a pipe)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        while reader.is_alive():
+            reader.join(1)
+            if memory.available() < LEAST_FREE:
+                driver.kill()
+                print(watch.end() if watch else "", file=sys.stderr)
+                sys.exit(f"{task['graph']}: stopped, for less than {LEAST_FREE >> 30} GiB of memory are free")
+    if not found:
+        sys.exit(f"{task['graph']}: the driver ended with code {driver.returncode}; its message is above")
+    return found[0]
+
+
+def measured(name: str, options: argparse.Namespace) -> Facts:
+    """Measure one graph: everything on the cluster, and the work of its tasks in one process."""
+    with graph_file(name, options) as (task, sizes):
+        with cluster(options.workers, options.executor_memory) as address:
+            watch = Watch()
+            watch.start()
+            begun = time.perf_counter()
+            found = told(task | {"what": "all", "master": address, "cores": options.workers}, watch)
+            found["least_free"], found["seconds"] = watch.least_free, time.perf_counter() - begun
+        return found | sizes | told(task | {"what": "work"}, None)
+
+
+@contextlib.contextmanager
+def graph_file(name: str, options: argparse.Namespace) -> Iterator[tuple[Facts, Facts]]:
+    """Write a graph; give what a driver has to know, and the sizes of the graph."""
+    with tempfile.TemporaryDirectory() as folder:
+        task = {"graph": name, "graphs": options.graphs, "file": str(Path(folder, "graph.npz"))}
+        task |= {"driver_memory": options.driver_memory, "executor_memory": options.executor_memory}
+        task |= {"most_listed": options.most_listed}
+        yield task, told(task | {"what": "save"}, None)
+
+
+def scaled(options: argparse.Namespace) -> Facts:
+    """Time an Init with one core and with two, each the fastest of some."""
+    seconds = {}
+    with graph_file(SCALED, options) as (task, sizes):
+        for cores in (1, 2):
+            with cluster(2, options.executor_memory) as address:
+                runs = told(task | {"what": "inits", "master": address, "cores": cores}, None)["init"]
+                seconds[str(cores)] = min(run["seconds"] for run in runs)
+    return {"seconds by cores": seconds} | sizes
+
+
+def lines(results: dict[str, Facts]) -> Iterator[Line]:
+    """Give what is printed, with the targets."""
+    for name, found in results.items():
+        if "init" not in found:
+            continue
+        yield Line(f"{name}: pairs", found["pairs"] / 1e6, "million")
+        yield Line(f"{name}: bytes a pair", found["bytes"] / found["pairs"], "bytes")
+        for phase, runs in found.items():
+            if isinstance(runs, list) and runs and "shipped" in runs[0]:
+                yield _phase(name, phase, runs)
+        yield Line(f"{name}: largest task's share of the state", found["share"], "of 1")
+        for role, peaks in found["peaks"].items():
+            most = _most(f"{name}: memory, {role}, largest of {len(peaks)}", peaks[0] / 2**30, "GiB", 1.5)
+            yield most if found["pairs"] > 5e9 else Line(most.name, most.value, most.unit)
+        one = found["work"][0]
+        for each in found["work"][1:]:
+            what = f"{name}: work of {each['ranges']} tasks over one sweep"
+            yield _most(what, each["seconds"] / one["seconds"], "times", 1.3 if each["ranges"] == 32 else None)
+    if SCALED in results:
+        one, two = results[SCALED]["seconds by cores"].values()
+        yield Line(f"{SCALED}: Init with 1 core over 2 cores", one / two, "times", ">= 1.6", one / two >= 1.6)
+
+
+def _phase(name: str, phase: str, runs: list[Facts]) -> Line:
+    seconds, jobs = median(runs), max(run["jobs"] for run in runs)
+    limit = {
+        ("grid150", "every row"): BATCH_OF_0_1 / 20,
+        ("grid150", "delete"): 0.5,
+        ("grid150", "pairs().count()"): COUNT_OF_0_1 / 10,
+        ("debian", "batch of 660"): 0.010,
+    }.get((name, phase))
+    found = _most(f"{name}: {phase}", seconds, "s", limit)
+    each = [round(run["seconds"], 4) for run in runs]
+    found.detail = {"jobs at most": jobs, "seconds": each, "shipped bytes": [run["shipped"] for run in runs]}
+    return found
+
+
+def _most(name: str, value: float, unit: str, limit: float | None) -> Line:
+    return Line(name, value, unit) if limit is None else Line(name, value, unit, f"<= {limit:g}", value <= limit)
+
+
+def draw(results: dict[str, Facts], path: Path) -> bool:
+    """Draw peaks of memory by process, and seconds by phase, of each graph; whether there is matplotlib."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  (pictures are optional)
+    except ImportError:
+        return False
+    shown = {name: found for name, found in sorted(results.items()) if "init" in found}
+    shown = dict(sorted(shown.items(), key=lambda item: item[1]["pairs"]))
+    figure = Figure((12, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = [f"{name}\n{found['pairs']:.1e} pairs" for name, found in shown.items()]
+    roles = ("driver's Python", "driver's JVM", "executor", "Python worker")
+    _bars(left, names, {role: [found["peaks"].get(role, [0])[0] / 2**30 for found in shown.values()] for role in roles})
+    left.axhline(1.5, color="grey", linewidth=0.8)
+    left.set(ylabel="GiB", title="peak of memory, the largest process of each kind")
+    phases = ("init", "delete", "batch of 100", "batch of 10,000", "every row", "count", "view after a batch")
+    seconds = {
+        phase: [median(found[phase]) if phase in found else float("nan") for found in shown.values()]
+        for phase in phases
+    }
+    _bars(right, names, seconds)
+    right.set(ylabel="seconds, median", yscale="log", title="seconds")
+    figure.savefig(path, metadata={"Software": None})
+    return True
+
+
+def _bars(axes: Any, names: list[str], heights: dict[str, list[float]]) -> None:
+    width = 0.8 / len(heights)
+    for number, (label, values) in enumerate(heights.items()):
+        axes.bar([k + (number - (len(heights) - 1) / 2) * width for k in range(len(names))], values, width, label=label)
+    axes.set_xticks(range(len(names)), names, fontsize=7)
+    axes.legend(fontsize=7)
+    axes.grid(axis="y", alpha=0.3)
+
+
+def run(*, quick: bool = False, arguments: list[str] | None = None) -> bool:
+    """Run graphs, write their results, and report on all that there are; whether all targets were reached."""
+    options = _parser().parse_args(arguments if arguments is not None else ["--quick"] * quick)
+    suite = "scale_out" + ("-quick" if options.quick else "")
+    if options.quick:
+        options.workers = min(options.workers, 2)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    names = options.only or [*(QUICK if options.quick else FULL), *([] if options.quick else [SCALED])]
+    for name in names:
+        if name not in GRAPHS and not Path(options.graphs or "", f"{name}.parquet").is_file():
+            print(f"{name}: left out; --graphs names the folder of {name}.parquet", flush=True)
+            continue
+        print(f"{name} …", flush=True)
+        found = scaled(options) if name == SCALED else measured(name, options)
+        about = {"workers": options.workers, "executor": options.executor_memory, "driver": options.driver_memory}
+        file = options.folder / f"{suite}-{name}.json"
+        file.write_text(json.dumps(found | {"about": about}, indent=1), encoding="utf-8")
+    results = {
+        name: json.loads(file.read_text(encoding="utf-8"))
+        for name in (*FULL, SCALED, *QUICK)
+        if (file := options.folder / f"{suite}-{name}.json").is_file()
+    }
+    kept = report(suite, list(lines(results)), options.folder)
+    if draw(results, options.folder / f"{suite}.png"):
+        print(f"  drawn in {suite}.png")
+    return kept
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.scale_out", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small graphs and two workers: a minute")
+    parser.add_argument("--only", nargs="+", metavar="GRAPH", help=f"some of {', '.join((*FULL, SCALED, *QUICK))}")
+    parser.add_argument("--graphs", help="the folder of fe_ocean.parquet")
+    parser.add_argument("--workers", type=int, default=4, help="worker processes, of one core each")
+    parser.add_argument("--executor-memory", default="768m", help="heap of an executor")
+    parser.add_argument("--driver-memory", default="768m", help="heap of the driver's JVM")
+    parser.add_argument("--most-listed", type=float, default=MOST_LISTED, help="pairs() is counted up to so many pairs")
+    parser.add_argument("--folder", type=Path, default=RESULTS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(0 if run(arguments=sys.argv[1:]) else 1)
