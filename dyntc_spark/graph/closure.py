@@ -27,10 +27,11 @@ from dyntc_spark.graph.batch import (
     renumbered,
 )
 from dyntc_spark.graph.history import Graph, Tally, Version
-from dyntc_spark.graph.inputs import Ends, named_table, of_kind, read_changes, read_ends, read_vertices
+from dyntc_spark.graph.inputs import Ends, of_kind, read_changes, read_ends, read_vertices
 from dyntc_spark.graph.kinds import encoded, taken
 from dyntc_spark.graph.misuse import refuse_copy, require_engine
 from dyntc_spark.graph.relations import Touched
+from dyntc_spark.graph.spark_columns import named_table
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.streamed import Streamed

@@ -8,8 +8,7 @@ names the column, the row (counted from 0) and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -18,22 +17,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql import DataFrame
 
 from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.errors import (
     ContradictionError,
     InputError,
     MissingColumnError,
-    OptionError,
     UnknownOperationError,
     VertexTypeError,
 )
 from dyntc_spark.graph.kinds import NAMEABLE, canonical, encoded, refuse_nulls
-from dyntc_spark.graph.store.place import brief
-from dyntc_spark.session import ensure_open, is_from_spark
+from dyntc_spark.graph.spark_columns import collected, from_spark, refuse_odd_names, require_columns, selected
 
 INSERT, DELETE = "insert", "delete"
 #: What tools that capture changes call these: SQL, Delta's change data feed, Debezium, Flink, database migration tools.
@@ -68,20 +63,6 @@ def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa
     return _ends(src, dst, names)
 
 
-def named_table(spark: SparkSession, name: str) -> DataFrame:
-    """Return a table of Spark's catalog by its name."""
-    try:
-        found = spark.table(name)
-        found.columns  # noqa: B018  (Spark Connect looks the name up only now)
-    except PySparkException as error:
-        raise InputError(
-            "the name of a table in Spark's catalog, such as 'main.lineage.edges'",
-            f"{name!r:.200}: {brief(error)}",
-            "A file is read first: from_edges(spark.read.parquet(path)), say.",
-        ) from error
-    return found
-
-
 def read_changes(
     data: Any,  # noqa: ANN401  (tables of several libraries)
     names: Sequence[str] = ("op", "src", "dst"),
@@ -100,7 +81,7 @@ def read_changes(
     >>> read_changes(late, timestamp="at")[1]
     array([ True, False])
     """
-    _refuse_odd_names([*names, *([] if timestamp is None else [timestamp])])
+    refuse_odd_names([*names, *([] if timestamp is None else [timestamp])])
     timed = timestamp is not None and timestamp in _names(data)
     op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
     if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
@@ -139,27 +120,6 @@ def of_kind(vertices: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
     if len(vertices) and vertices.type != kind:
         raise VertexTypeError(f"{name} of type {kind}, as the vertex is", f"{vertices.type}", "Convert them first.")
     return vertices.cast(kind)
-
-
-def column_kinds(data: DataFrame, names: Sequence[str]) -> list[pa.DataType]:
-    """Return the canonical types of columns that name vertices; the DataFrame is not worked out."""
-    _refuse_odd_names(names)
-    with _from_spark(data):
-        _require(data.columns, names)
-        schema = _selected(data, names).schema
-    kinds = []
-    for field, name in zip(schema, names, strict=True):
-        try:
-            kind = to_arrow_type(field.dataType)
-        except PySparkTypeError as error:  # intervals of months, say
-            raise VertexTypeError("columns of types that Arrow knows", f"{name} {field.dataType}", NAMEABLE) from error
-        kinds.append(canonical(pa.array([], kind), name).type)
-    return kinds
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column as Spark takes it; it would take one with a dot for a field of a struct."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def _insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
@@ -227,21 +187,21 @@ def _refuse_contradictions(ends: Ends, inserting: npt.NDArray[np.bool_], moments
 
 def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
     """Give the columns called ``names``, in canonical types."""
-    _refuse_odd_names(names)
+    refuse_odd_names(names)
     if isinstance(data, DataFrame):
-        with _from_spark(data):
-            _require(data.columns, names)
-            found = _collected(_selected(data, names))
+        with from_spark(data):
+            require_columns(data.columns, names)
+            found = collected(selected(data, names))
         return _of_table(found, names)
     if type(data).__module__.partition(".")[0] == "pandas":
-        _require(getattr(data, "columns", ()), names)
+        require_columns(getattr(data, "columns", ()), names)
         return [_of_series(data[name], name) for name in names]
     if hasattr(data, "__arrow_c_stream__"):
         try:
             table = pa.table(data)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(_TAKEN, f"{type(data).__name__}, which is no table: {error}", "Make it one.") from error
-        _require(table.column_names, names)
+        require_columns(table.column_names, names)
         return _of_table(table, names)
     if isinstance(data, str | bytes | dict) or not isinstance(data, Iterable):
         raise InputError(_TAKEN, f"{type(data).__name__}", f"Its columns are {', '.join(names)}.")
@@ -251,61 +211,10 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
 def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
     """Give the names of a table's columns; a list of tuples has none."""
     if isinstance(data, DataFrame):
-        with _from_spark(data):
+        with from_spark(data):
             return list(data.columns)
     named = getattr(data, "column_names", None)  # Arrow's
     return list(named if isinstance(named, list) else getattr(data, "columns", ()))
-
-
-def _refuse_odd_names(names: Sequence[Any]) -> None:
-    if not all(isinstance(name, str) for name in names):
-        raise OptionError("names of columns that are strings", f"{list(names)!r:.80}", "Rename the columns first.")
-
-
-@contextmanager
-def _from_spark(data: DataFrame) -> Iterator[None]:
-    """Raise an error of ours where Spark cannot work a DataFrame out: it is lazy, so that it fails here first."""
-    try:
-        _refuse_stream(data)
-        yield
-    except Exception as error:
-        if not is_from_spark(error):
-            raise
-        ensure_open(data.sparkSession)
-        raise InputError(
-            "a DataFrame that Spark can work out",
-            f"{type(error).__name__}: {brief(error)}",
-            "Look at it by itself, for example with its show(); the closure is as it was.",
-        ) from error
-
-
-def _refuse_stream(data: DataFrame) -> None:
-    if data.isStreaming:
-        raise InputError(
-            "a DataFrame with all its rows",
-            "a streaming one",
-            "Read it with spark.read, or let a closure follow it with stream(changes, checkpoint=...).",
-        )
-
-
-def _selected(data: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Give the columns called ``names``."""
-    try:
-        found = data.select(*map(quoted, names))
-        _require(found.columns, names)
-    except AnalysisException as error:  # names that differ in their case only, say
-        raise MissingColumnError(
-            f"the columns {', '.join(names)}, each once", str(error).partition("\n")[0], "Rename them."
-        ) from error
-    return found
-
-
-def _collected(data: DataFrame) -> pa.Table:
-    try:
-        return data.toArrow()
-    except (PySparkTypeError, ValueError) as error:  # intervals of months, arrays of nothing
-        came = ", ".join(f"{name} {kind}" for name, kind in data.dtypes)
-        raise VertexTypeError("columns of types that Arrow knows", came, NAMEABLE) from error
 
 
 def _listed(values: Iterable[Any], expected: str) -> list[Any]:
@@ -313,17 +222,6 @@ def _listed(values: Iterable[Any], expected: str) -> list[Any]:
         return list(values)
     except TypeError as error:  # an array without dimensions, say
         raise InputError(expected, f"{type(values).__name__}: {error}", "Put it into a list.") from error
-
-
-def _require(found: Iterable[Any], names: Sequence[str]) -> None:
-    columns = list(found)
-    for name in names:
-        if columns.count(name) != 1:
-            raise MissingColumnError(
-                f"the columns {', '.join(names)}, each once",
-                f"{columns.count(name) or 'no'} {name!r} among {columns}",
-                "Name them with src=, dst= and op=, or rename them; other columns do no harm.",
-            )
 
 
 def _of_table(table: pa.Table, names: Sequence[str]) -> list[pa.Array]:

@@ -18,9 +18,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
-from dyntc_spark.graph.inputs import column_kinds, quoted
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Tables
+from dyntc_spark.graph.spark_columns import column_kinds, quoted
 
 #: What a question about a vertex that the graph does not have gets.
 UnknownRow: TypeAlias = Literal["null", "false", "raise"]

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import InputError, MissingColumnError, OptionError
+from dyntc_spark.graph.spark_columns import quoted
 
 OP, SRC, DST, AT = "op", "src", "dst", "at"
 #: The columns that mark Delta's change data feed, and Kafka's rows.
@@ -60,7 +61,7 @@ def _of_feed(rows: DataFrame, src: str, dst: str) -> DataFrame:
 
 def _of_json(rows: DataFrame, names: tuple[str, str, str], timestamp: str, vertex: str) -> DataFrame:
     op, src, dst = names
-    schema = f"{_quoted(op)} string, {_quoted(src)} {vertex}, {_quoted(dst)} {vertex}, {_quoted(timestamp)} string"
+    schema = f"{quoted(op)} string, {quoted(src)} {vertex}, {quoted(dst)} {vertex}, {quoted(timestamp)} string"
     said = F.from_json(F.col(VALUE).cast("string"), schema)
     time = said.getField(timestamp)
     seconds = [time.try_cast("double"), F.unix_micros(time.try_cast("timestamp")) / 1e6]
@@ -81,8 +82,4 @@ def _require(rows: DataFrame, *names: str) -> None:
 
 
 def _column(name: str) -> Column:
-    return F.col(_quoted(name))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return F.col(quoted(name))
