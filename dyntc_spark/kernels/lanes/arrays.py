@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.kernels.compile import inner
+from dyntc_spark.kernels.compile import inner, lean_inner
 
 
-@inner
+@lean_inner
 def copy(source: npt.NDArray[Any], begin: int, end: int, target: npt.NDArray[Any], at: int) -> None:
     """Copy ``source[begin:end]`` to ``target``, from ``at`` on."""
     for k in range(end - begin):

@@ -16,7 +16,7 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.compile import compiled, inner, lean_inner
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.stripes import (
@@ -96,7 +96,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
         for k in range(stop - block):
             s, n = block - begin + k, counts[k]
             mine, my_words = firsts[k * most : (k + 1) * most], entry_words[k * most : (k + 1) * most]
-            pairs = plain_pairs(mine, my_words, n, width)
+            pairs = plain_pairs(firsts, entry_words, k * most, k * most, n, width)
             size = n if pairs < 0 else plain_size(pairs, width)
             numbers, words = room(numbers, n_numbers, size), room(words, n_words, size)
             starts[s], lengths[s], places[s] = n_numbers, size, n_words
@@ -111,7 +111,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
     return Stripes(starts, lengths, places, numbers[:n_numbers], words[:n_words], width), looked
 
 
-@inner
+@lean_inner
 def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple[int, int]:
     """Close the lanes from ``first`` up to ``last``: a line of words for each component that they reach.
 
@@ -147,7 +147,7 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
     return n, n_edges
 
 
-@inner
+@lean_inner
 def _hand_on(
     offsets: Offsets,
     targets: Ids,
@@ -239,7 +239,7 @@ def _entries(  # noqa: C901  (for eight stripes at a time)
     _end(now, after, firsts, words, counts, most)
 
 
-@inner
+@lean_inner
 def _end(now: Words, after: int, firsts: Ids, words: Words, counts: Offsets, most: int) -> None:
     """Let the words of all stripes be 0 from ``after`` on."""
     for k in range(TOGETHER):
