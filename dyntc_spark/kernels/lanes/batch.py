@@ -307,7 +307,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
         counts[LOOKED] += FEW_PREDECESSORS - left
         counts[COST] += (FEW_PREDECESSORS - left) * SLOT_COST
         if left == 0 and lost:
-            lost = _unfounded(members, out, view, scratch, d, lost)
+            lost = _unfounded(members, out, labels, view, scratch, d, lost)
         if lost == _ZERO:
             continue
         slots[slot, WORD] &= ~lost
@@ -325,7 +325,9 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
 
 
 @lean_inner
-def _unfounded(members: Members, out: Adjacency, view: View, scratch: Scratch, d: int, bits: np.uint64) -> np.uint64:
+def _unfounded(  # noqa: C901  (the lanes, the entries, then the slots)
+    members: Members, out: Adjacency, labels: Offsets, view: View, scratch: Scratch, d: int, bits: np.uint64
+) -> np.uint64:
     """Return those of ``bits`` that no predecessor of ``d`` has, by the edges that leave components with these bits.
 
     The lanes themselves are tried first: what is needed by most is mostly needed directly.
@@ -333,7 +335,7 @@ def _unfounded(members: Members, out: Adjacency, view: View, scratch: Scratch, d
     of, slots, counts, firsts = scratch.of, scratch.slots, scratch.counts, view.firsts
     component, after, first, size = members.component, members.after, members.first, members.size
     starts, lengths, targets = out.starts, out.lengths, out.values
-    left = bits
+    left, label = bits, labels[d]
     while left:
         c = view.first + lowest(left)
         if c != d and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
@@ -345,12 +347,14 @@ def _unfounded(members: Members, out: Adjacency, view: View, scratch: Scratch, d
         word = view.words[k] & ~view.ignored
         if word & bits:
             for c in range(np.int64(firsts[k]), np.int64(firsts[k + 1])):
-                if of[c] < 0 and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
+                if of[c] >= 0 or labels[c] < label:  # edges lead to smaller labels
+                    continue
+                if _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
                     bits &= ~word
                     break
     for k in range(counts[USED]):
         c = np.int64(slots[k, NUMBER] & ~IN_HEAP)
-        wanted = slots[k, WORD] & bits != _ZERO and c != d
+        wanted = slots[k, WORD] & bits != _ZERO and labels[c] > label
         if wanted and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
             bits &= ~slots[k, WORD]
     return bits

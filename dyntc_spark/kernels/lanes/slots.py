@@ -42,7 +42,7 @@ NUMBER, BEFORE, WORD, DOUBTED = range(4)
 #: looks of a build.
 USED, QUEUED, LOOKED, CHANGED, COST = range(5)
 #: What it takes to look at a word in a slot, and to begin with a stripe, in looks of a build (about 20 ns).
-SLOT_COST, STRIPE_COST = 7, 50
+SLOT_COST, STRIPE_COST = 4, 50
 IN_HEAP = np.uint64(1 << 40)
 
 

@@ -30,6 +30,7 @@ PLAIN = -1
 ABSENT = -1
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+_PART = 64  # entries whose pairs are counted without a question
 _FEW = 8  # entries that are looked at one by one before a binary search
 
 
@@ -54,15 +55,16 @@ def bit_of(number: int, first: int, width: int) -> np.uint64:
 @lean
 def position(numbers: Ids, start: int, length: int, number: int) -> int:
     """Return how many of the ascending ``numbers[start : start + length]`` are at most ``number``."""
-    low = 0
-    while length > 0:
-        half = length >> 1
-        if numbers[start + low + half] <= number:  # a branch: a processor that guesses loads ahead
-            low += half + 1
-            length -= half + 1
+    low, left, one = np.uint64(start), np.uint64(length), np.uint64(1)  # without a sign: see `arrays.copy`
+    while left:
+        half = left >> one
+        if numbers[low + half] <= number:  # a branch: a processor that guesses loads ahead
+            low += half + one
+            left -= half + one
         else:
-            length = half
-    return low
+            left = half
+    found: int = np.int64(low) - start
+    return found
 
 
 @lean
@@ -201,11 +203,13 @@ def _copy(
 @lean
 def pairs_upto(firsts: Ids, words: Words, at: int, word_at: int, count: int, most: int) -> int:
     """Return the number of pairs in the entries from ``at`` and ``word_at`` on, or some number above ``most``."""
-    total = 0
-    for k in range(count - 1):
-        total += np.int64(popcount(words[word_at + k])) * (firsts[at + k + 1] - firsts[at + k])
-        if total > most:
-            break
+    total, done = 0, 0
+    while done < count - 1 and total <= most:
+        stop = min(done + _PART, count - 1)
+        begin, words_begin, one = np.uint64(at + done), np.uint64(word_at + done), np.uint64(1)  # see `arrays.copy`
+        for k in range(np.uint64(stop - done)):
+            total += np.int64(popcount(words[words_begin + k])) * (firsts[begin + k + one] - firsts[begin + k])
+        done = stop
     return total
 
 
