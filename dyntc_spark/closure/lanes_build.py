@@ -7,6 +7,7 @@ are cores where that pays: a stripe never asks another stripe.
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -26,6 +27,8 @@ SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
 CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a closure takes. It is memory only once it is used.
 POOL_PART = 2
+#: Bytes of pools up to which they are kept to be used again.
+MOST_RECYCLED = 1 << 26
 
 
 def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
@@ -86,6 +89,36 @@ def pools(numbers: int, words: int) -> tuple[Ids, Words]:
         np.empty(numbers + numbers // POOL_PART + 1024, np.int32),
         np.empty(words + words // POOL_PART + 1024, np.uint64),
     )
+
+
+class Recycled:
+    """Pools that nobody uses any more, to be used again: memory that is new to a process is slow to write.
+
+    >>> recycled, first = Recycled(), pools(10, 10)
+    >>> second = recycled.instead(first, 10, 10)
+    >>> held = first[0][:5]  # a version that somebody holds
+    >>> number = id(first[0])
+    >>> del first
+    >>> id(recycled.instead(second, 10, 10)[0]) == number
+    False
+    """
+
+    def __init__(self) -> None:
+        self._pools: tuple[Ids, Words] | None = None
+
+    def instead(self, used: tuple[Ids, Words], numbers: int, words: int) -> tuple[Ids, Words]:
+        """Return pools with room for so many numbers and words, in the place of those that are in use now."""
+        free, self._pools = self._pools, None
+        if used[0].nbytes + used[1].nbytes <= MOST_RECYCLED:
+            self._pools = used
+        if free is not None and numbers <= len(free[0]) and words <= len(free[1]) and not _is_held(free):
+            return free
+        return pools(numbers, words)
+
+
+def _is_held(arrays: tuple[Ids, Words]) -> bool:
+    """Return whether anybody has an array or a part of it: references beside the tuple, the loop and the call."""
+    return any(sys.getrefcount(array) > 3 for array in arrays)
 
 
 def _joined(parts: list[Stripes], numbers: Ids, words: Words) -> Stripes:

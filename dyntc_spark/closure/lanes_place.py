@@ -213,10 +213,7 @@ class InProcess:
 
     def joined(self, version: Version, pairs: Edges) -> Flags:
         """Return for each pair of vertices whether the first reaches the second: a binary search each."""
-        found = answers.joined(
-            version.members.component, *version.stripes, version.vertices, pairs.sources, pairs.targets
-        )
-        return answered(found, pairs, version.vertices)
+        return answered(answers.joined(version, pairs.sources, pairs.targets), pairs, version.vertices)
 
     def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
         """Return for each of ``vertices`` what it reaches, or what reaches it, ascending."""

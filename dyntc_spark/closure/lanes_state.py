@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.lanes_build import UNBOUNDED, numbered, pools
+from dyntc_spark.closure.lanes_build import UNBOUNDED, Recycled, numbered
 from dyntc_spark.closure.lanes_graph import (
     SPARE_PART,
     copied,
@@ -32,6 +32,7 @@ from dyntc_spark.kernels.lanes.adjacency import keys_in
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Merges, condensed, insert_edges, split
 from dyntc_spark.kernels.lanes.order import put_below
+from dyntc_spark.kernels.lanes.payload import without
 from dyntc_spark.kernels.lanes.steps import Lost, Revised
 from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
 from dyntc_spark.kernels.reach import Ids, Offsets, contracted, grouped, strong_components
@@ -115,6 +116,7 @@ class State:
         version = Version(self.graph.members, padded(made.stripes, stripe_count), vertices, len(adjacency[1]))
         self.closure = Closure(version, made.place)
         self._scratch = slots.scratch(room)
+        self._recycled = Recycled()
         self._deleting, self._inserting = GivenUp(), GivenUp()
 
     @property
@@ -206,7 +208,7 @@ class State:
         """Take the steps of a batch in this process, on the stripes that are at hand; build where one is given up."""
         scratch, held, altered = self._scratch, self.version.stripes, NONE
         if len(lost.keys) or len(parts.gone):
-            shrunk = steps.shrink(self.graph, held, lost, parts, scratch, self.most_looks)
+            shrunk = steps.shrink(self.graph, held, lost, parts, scratch, self.most_looks, self._used)
             self._deleting.note(len(lost.keys), complete=shrunk.complete)
             if not shrunk.complete:
                 return self._build(parts, inserted, edges)
@@ -215,7 +217,7 @@ class State:
         merges = self._insert(inserted)
         if len(inserted) or len(parts.gone):
             most = int(scratch.counts[slots.COST]) + self.most_looks
-            grown = steps.grow(self.graph, held, inserted, tails, parts, merges, scratch, most)
+            grown = steps.grow(self.graph, held, inserted, tails, parts, merges, scratch, most, self._used)
             self._inserting.note(len(inserted), complete=grown.complete)
             if not grown.complete:
                 return self._build_all(parts, merges, edges)
@@ -326,11 +328,17 @@ class State:
         """Return the stripes with those that were revised, behind the others in the pools, or in new pools."""
         if not len(revised.altered):
             return held
+        made = revised.stripes
+        if revised.in_place:
+            self._used = len(made.numbers), len(made.words)
+            return steps.with_stripes(held, revised, 0, 0)
         numbers, words = self._used
-        more, more_words = len(revised.stripes.numbers), len(revised.stripes.words)
+        more, more_words = len(made.numbers), len(made.words)
         if numbers + more > len(held.numbers) or words + more_words > len(held.words):
-            numbers, words = stripes.sizes(held)
-            held = stripes.compacted(held, *pools(numbers + more, words + more_words))
+            rest = without(held, revised.altered)
+            numbers, words = stripes.sizes(rest)
+            used = held.numbers, held.words
+            held = stripes.compacted(rest, *self._recycled.instead(used, numbers + more, words + more_words))
         self._used = numbers + more, words + more_words
         return steps.with_stripes(held, revised, numbers, words)
 

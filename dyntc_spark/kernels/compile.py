@@ -17,6 +17,7 @@ import functools
 import hashlib
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,21 +31,31 @@ from dyntc_spark.kernels.private_folder import private_folder
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_KERNEL = re.compile(rb"^@(compiled|inner|lean)", re.MULTILINE)
 _log = logging.getLogger(__name__)
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # nobody calls kernels from C
+_UNCOUNTED: dict[str, Any] = {"_nrt": False}  # "disable runtime allocation", as numba's documentation calls it
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` in nopython mode at its first call, through the cache on disk where there is one."""
-    folder = _cache_folder()
-    if folder is None:
-        return cast("Callable[P, R]", numba.njit(**_OPTIONS)(function))
-    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
-    try:
-        return cast("Callable[P, R]", numba.njit(cache=True, **_OPTIONS)(function))
-    finally:
-        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    return _compiled(function, _OPTIONS)
+
+
+def lean(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function``, which makes no array and returns none, without counting references to arrays.
+
+    Numba counts a reference to each array of a tuple wherever one is handed over, by an atomic instruction; in
+    functions that are called for every word this takes longer than the work itself. A function that
+    makes an array is refused by numba. One must not return an array in a tuple, either: nobody would refuse it.
+    """
+    return _compiled(function, _OPTIONS | _UNCOUNTED)
+
+
+def lean_inner(function: Callable[P, R]) -> Callable[P, R]:
+    """Let kernels call ``function``, as with `inner`; references are not counted, as with `lean`."""
+    made: Callable[P, R] = register_jitable(**_UNCOUNTED)(function)
+    return made
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
@@ -54,6 +65,18 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
     functions themselves.
     """
     return register_jitable(function)
+
+
+def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
+    folder = _cache_folder()
+    if folder is None:
+        return cast("Callable[P, R]", numba.njit(**options)(function))
+    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    try:
+        return cast("Callable[P, R]", numba.njit(cache=True, **options)(function))
+    finally:
+        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 @functools.cache
@@ -90,7 +113,7 @@ def _places() -> Iterator[tuple[Path, str]]:
 def _fingerprint() -> str:
     """Hash the sources that hold kernels."""
     sources = [path.read_bytes() for path in sorted(_package().rglob("*.py"))]
-    kernels = b"\0".join(source for source in sources if b"@compiled" in source or b"@inner" in source)
+    kernels = b"\0".join(source for source in sources if _KERNEL.search(source))
     return hashlib.sha256(kernels).hexdigest()[:16]
 
 

@@ -76,7 +76,7 @@ def test_a_stripe_is_plain_where_that_is_smaller(dense):
     firsts, held = entries_of(dense)
     pairs = sum(int(word).bit_count() for word in dense)
     smaller = 4 * stripes.plain_size(pairs, 64) < 12 * len(firsts)
-    assert stripes.plain_pairs(firsts, held, len(firsts), 64) == (pairs if smaller else -1)
+    assert stripes.plain_pairs(firsts, held, 0, 0, len(firsts), 64) == (pairs if smaller else -1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(10, 29), max_size=5, unique=True)), max_size=12))

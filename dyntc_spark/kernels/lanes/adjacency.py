@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import compiled, lean
 from dyntc_spark.kernels.lanes.arrays import copy
 from dyntc_spark.kernels.reach import Ids, Offsets
 
@@ -43,7 +43,7 @@ def adjacency(offsets: Offsets, targets: Ids, vertices: int) -> Adjacency:
     return Adjacency(starts, lengths, lengths.copy(), targets.copy(), used)
 
 
-@compiled
+@lean
 def reserve(rows: Adjacency, keys: Offsets) -> int:
     """Return how many places the pool may need for edges, given as ascending keys ``row * 2**32 + value``."""
     needed = begin = 0
@@ -74,7 +74,7 @@ def moved(rows: Adjacency, length: int, vertices: int) -> Adjacency:
     return Adjacency(starts, lengths, rooms, values, used)
 
 
-@compiled
+@lean
 def insert(rows: Adjacency, v: int, w: int) -> None:
     """Add ``w`` to row ``v``; the pool has room (`reserve`)."""
     n = np.int64(rows.lengths[v])
@@ -88,7 +88,7 @@ def insert(rows: Adjacency, v: int, w: int) -> None:
     rows.lengths[v] = n + 1
 
 
-@compiled
+@lean
 def delete(rows: Adjacency, keys: Offsets, gone: npt.NDArray[np.int8]) -> None:
     """Remove edges, given as ascending keys; ``gone`` is a mark for each vertex, 0 before and after.
 

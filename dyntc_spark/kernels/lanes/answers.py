@@ -8,8 +8,9 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled, inner
-from dyntc_spark.kernels.lanes.arrays import room
+from dyntc_spark.kernels.compile import compiled, lean, lean_inner
+from dyntc_spark.kernels.lanes.arrays import copy, room
+from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.stripes import (
     LANES,
@@ -27,6 +28,7 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _LOW = 2**32 - 1
+_NONE = 2**31 - 1  # above every number
 
 
 class Version(NamedTuple):
@@ -38,8 +40,18 @@ class Version(NamedTuple):
     edges: int
 
 
-@compiled
-def joined(
+def joined(version: Version, sources: Offsets, targets: Offsets) -> Flags:
+    """Return for each pair of vertices whether the first reaches the second: a binary search each.
+
+    Empty when an end is no vertex, or when there are not as many sources as targets.
+    """
+    found = np.empty(len(sources), np.bool_)
+    component, vertices = version.members.component, version.vertices
+    return found if _joined(component, *version.stripes, vertices, sources, targets, found) else found[:0]
+
+
+@lean
+def _joined(
     component: Ids,
     starts: Offsets,
     lengths: Ids,
@@ -50,20 +62,18 @@ def joined(
     vertices: int,
     sources: Offsets,
     targets: Offsets,
-) -> Flags:
-    """Return for each pair of vertices whether the first reaches the second: a binary search each.
+    found: Flags,
+) -> bool:
+    """Answer questions; return whether all ends are vertices.
 
     Takes the arrays of a version one by one: handing over tuples takes longer than to answer one question.
-
-    Empty when an end is no vertex, or when there are not as many sources as targets.
     """
     if len(sources) != len(targets):
-        return np.empty(0, np.bool_)
-    found = np.empty(len(sources), np.bool_)
+        return False
     for q in range(len(sources)):
         u, v = sources[q], targets[q]
         if not (0 <= u < vertices and 0 <= v < vertices):
-            return np.empty(0, np.bool_)
+            return False
         c, d = np.int64(component[u]), component[v]
         s = c >> 6 if width == LANES else c // width
         lane, start, length = c - s * width, starts[s], np.int64(lengths[s])
@@ -75,10 +85,10 @@ def joined(
             before = position(numbers, start, length, d)
             word = words[places[s] + before - 1] if before else _ZERO
             found[q] = (word >> np.uint64(lane)) & _ONE != _ZERO
-    return found
+    return True
 
 
-@inner
+@lean_inner
 def _append(members: Members, c: int, found: Ids, end: int) -> int:
     """Write the members of a component; return where they end."""
     v = members.first[c]
@@ -89,7 +99,7 @@ def _append(members: Members, c: int, found: Ids, end: int) -> int:
     return end
 
 
-@inner
+@lean_inner
 def _row(version: Version, c: int, numbers: Ids) -> int:
     """Write the components that a component reaches, itself included; return how many."""
     width = version.stripes.width
@@ -98,14 +108,17 @@ def _row(version: Version, c: int, numbers: Ids) -> int:
     return count + 1
 
 
-@inner
+@lean_inner
 def _column(version: Version, d: int, numbers: Ids) -> int:
     """Write the components that reach a component, itself included; return how many: a look at every stripe."""
-    count, width = 0, version.stripes.width
-    for s in range(len(version.stripes.starts)):
-        if version.stripes.lengths[s] == 0:
+    stripes, count, width = version.stripes, 0, version.stripes.width
+    for s in range(len(stripes.starts)):
+        start, length = stripes.starts[s], stripes.lengths[s]
+        if length == 0 or (
+            stripes.places[s] == PLAIN and not _occurs(stripes.numbers, start + width, start + length, d)
+        ):
             continue
-        word = word_at(version.stripes, s, d)
+        word = word_at(stripes, s, d)
         while word:
             numbers[count] = s * width + lowest(word)
             count += 1
@@ -114,43 +127,53 @@ def _column(version: Version, d: int, numbers: Ids) -> int:
     return count + 1
 
 
+@lean_inner
+def _occurs(numbers: Ids, begin: int, end: int, number: int) -> bool:
+    """Return whether a number is in a part of an array: a loop for vector instructions, hence without a break."""
+    count = 0
+    for k in range(begin, end):
+        count += numbers[k] == np.int32(number)
+    return count > 0
+
+
 def lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
     """Return for each of ``vertices`` what it reaches, or what reaches it, ascending, as offsets and vertices."""
-    offsets, keys = _lists(version, vertices, forwards)
-    keys.sort()
-    return offsets, (keys & _LOW).astype(np.int32)
+    return _lists(version, vertices, forwards, new_queue(len(version.members.size)))
 
 
 @compiled
-def _lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Offsets]:
-    """Return the lists in no order, as offsets and keys ``place * 2**32 + vertex``.
-
-    Vertices of one component that follow each other are worked out once.
-    """
-    members = version.members
-    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int64)
-    numbers = np.empty(len(members.size) + 1, np.int32)
+def _lists(version: Version, vertices: Ids, forwards: bool, queue: Queue) -> tuple[Offsets, Ids]:
+    """Return the lists; vertices of one component that follow each other are worked out once."""
+    component, bits, upper, top = version.members.component, queue.bits, queue.upper, queue.top
+    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int32)
+    numbers = np.empty(len(component) + 1, np.int32)
     for q in range(len(vertices)):
-        c, begin = np.int64(members.component[vertices[q]]), offsets[q]
-        end, key = begin, q << 32
-        if q and members.component[vertices[q - 1]] == c:
-            found = room(found, begin, begin - offsets[q - 1])
-            for k in range(offsets[q - 1], begin):
-                found[end] = key | (found[k] & _LOW)
-                end += 1
-            offsets[q + 1] = end
-            continue
-        count = _row(version, c, numbers) if forwards else _column(version, c, numbers)
-        for k in range(count):
-            size = np.int64(members.size[numbers[k]])
-            found = room(found, end, size)
-            v = members.first[numbers[k]]
-            for _ in range(size):
-                found[end] = key | v
-                end += 1
-                v = members.after[v]
-        offsets[q + 1] = end
+        c, begin = np.int64(component[vertices[q]]), offsets[q]
+        if q and component[vertices[q - 1]] == c:
+            size = begin - offsets[q - 1]
+            found = room(found, begin, size)
+            copy(found, offsets[q - 1], begin, found, begin)
+        else:
+            count = _row(version, c, numbers) if forwards else _column(version, c, numbers)
+            size = _queue_members(version.members, numbers, count, bits, upper, top)
+            found = room(found, begin, size)
+            drain(bits, upper, top, found[begin:])
+        offsets[q + 1] = begin + size
     return offsets, found[: offsets[-1]]
+
+
+@lean_inner
+def _queue_members(members: Members, numbers: Ids, count: int, bits: Words, upper: Words, top: Words) -> int:
+    """Add the members of some components to a queue; return how many there are."""
+    first, after, sizes, total = members.first, members.after, members.size, 0
+    for k in range(count):
+        size = np.int64(sizes[numbers[k]])
+        v = np.int64(first[numbers[k]])
+        for _ in range(size):
+            add(bits, upper, top, v)
+            v = np.int64(after[v])
+        total += size
+    return total
 
 
 def pairs(version: Version) -> int:
@@ -236,7 +259,7 @@ def _sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Flags:
     return found
 
 
-@inner
+@lean_inner
 def _mark(version: Version, c: int, found: Flags) -> None:
     v = version.members.first[c]
     for _ in range(version.members.size[c]):

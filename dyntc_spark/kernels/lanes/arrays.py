@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.kernels.compile import inner
+from dyntc_spark.kernels.compile import inner, lean_inner
 
 
-@inner
+@lean_inner
 def copy(source: npt.NDArray[Any], begin: int, end: int, target: npt.NDArray[Any], at: int) -> None:
-    """Copy ``source[begin:end]`` to ``target``, from ``at`` on."""
-    for k in range(end - begin):
-        target[at + k] = source[begin + k]
+    """Copy ``source[begin:end]`` to ``target``, from ``at`` on.
+
+    Indices without a sign: numba counts negative ones from the end, and with this question in a loop LLVM makes no
+    vector instructions of it.
+    """
+    first, to = np.uint64(begin), np.uint64(at)
+    for k in range(np.uint64(end - begin)):
+        target[to + k] = source[first + k]
 
 
 @inner

@@ -7,14 +7,16 @@ done; then its entries are written anew, with the changed words in them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.block import Words
+from dyntc_spark.kernels.compile import compiled, inner, lean, lean_inner
 from dyntc_spark.kernels.lanes.adjacency import Adjacency
-from dyntc_spark.kernels.lanes.arrays import room
+from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.graph import Graph, Marks, Members
 from dyntc_spark.kernels.lanes.slots import (
     COST,
@@ -35,6 +37,8 @@ from dyntc_spark.kernels.lanes.slots import (
     slot_of,
 )
 from dyntc_spark.kernels.lanes.stripes import (
+    ENTRY_BYTES,
+    NUMBER_BYTES,
     PLAIN,
     Stripes,
     bit_of,
@@ -54,6 +58,8 @@ LOOK, COPY, JOIN, EDGE = range(4)
 
 #: Events that are looked for one by one before a stripe is worked on.
 FEW_EVENTS = 8
+#: Edges that a search backwards may look at, for each stripe and event: about as long as it takes to look there.
+LOOKS_A_STRIPE = 16
 #: Predecessors that are looked at one by one.
 FEW_PREDECESSORS = 16
 _ZERO = np.uint64(0)
@@ -67,7 +73,7 @@ class Events(NamedTuple):
     kinds: Marks
 
 
-@compiled
+@lean
 def concerned(graph: Graph, numbers: Ids, width: int, budget: int, flags: Flags) -> bool:
     """Mark in ``flags`` the stripes with a lane that reaches one of ``numbers``: a search backwards on the edges.
 
@@ -101,7 +107,7 @@ def concerned(graph: Graph, numbers: Ids, width: int, budget: int, flags: Flags)
 
 
 @compiled
-def revise(  # noqa: C901, PLR0915  (which stripes, their words, and how they are written)
+def revise(  # noqa: C901, PLR0915  (which stripes, their words, and where they are written)
     graph: Graph,
     stripes: Stripes,
     numbers: Ids,
@@ -110,23 +116,27 @@ def revise(  # noqa: C901, PLR0915  (which stripes, their words, and how they ar
     shrinking: bool,
     scratch: Scratch,
     budget: int,
-) -> tuple[Ids, Stripes, bool]:
-    """Shrink or grow stripes; return those that changed, how they are now, and whether ``budget`` was enough.
+    used: tuple[int, int],
+) -> tuple[Ids, Stripes, bool, bool]:
+    """Shrink or grow stripes; return those that changed, how they are now, and two more things.
+
+    These are whether ``budget`` was enough, and whether the stripes are in the pools of the others, behind the
+    first ``used`` numbers and words. Where the pools have no room, they are in pools of their own.
 
     Only stripes that reach one of ``numbers`` can change. ``ignored`` has the lanes, ascending, that are left out: new
     ones while shrinking, merged ones while growing.
     """
-    width, total = stripes.width, len(stripes.starts)
-    slots, counts = scratch.slots, scratch.counts
-    flags = np.zeros(total, np.bool_)
-    is_known = concerned(graph, numbers, width, total, flags)
-    altered, lengths = np.empty(16, np.int32), np.empty(16, np.int32)
-    starts, places = np.empty(16, np.int64), np.empty(16, np.int64)
-    size = np.int64(1024)
-    for s in range(total if is_known else 0):
-        size += 2 * np.int64(stripes.lengths[s]) if flags[s] else 0
-    pool, words = np.empty(size, np.int32), np.empty(size, np.uint64)
-    n_altered = n_pool = n_words = next_ignored = np.int64(0)
+    width, total, counts = stripes.width, len(stripes.starts), scratch.counts
+    flags, present = np.zeros(total, np.bool_), 0
+    for s in range(total):
+        present += stripes.lengths[s] >= 0
+    looks = present * LOOKS_A_STRIPE * min(len(events.tails), 2 * FEW_EVENTS)
+    is_known = concerned(graph, numbers, width, looks, flags)
+    altered, lengths = np.empty(present, np.int32), np.empty(present, np.int32)
+    starts, places = np.empty(present, np.int64), np.empty(present, np.int64)
+    pool, words, in_place = stripes.numbers, stripes.words, True
+    n_pool, n_words = used
+    n_altered = next_ignored = 0
     for s in range(total):
         left_out = _ZERO
         while next_ignored < len(ignored) and ignored[next_ignored] < (s + 1) * width:
@@ -135,47 +145,81 @@ def revise(  # noqa: C901, PLR0915  (which stripes, their words, and how they ar
         rewritten = left_out != _ZERO and not shrinking
         if stripes.lengths[s] < 0:  # it is somewhere else
             continue
-        if not rewritten and ((is_known and not flags[s]) or not _is_concerned(stripes, s, events)):
+        if not rewritten and not (flags[s] if is_known else _is_concerned(stripes, s, events)):
             continue
         if counts[COST] > budget:
             break
         firsts, old = entries(stripes, s, scratch.spread)
         view = View(firsts, old, s * width, width, left_out)
-        _announce(graph.order.labels, view, events, scratch)
-        if shrinking:
-            _shrink(graph.members, graph.out, graph.into, graph.order.labels, view, scratch)
+        count = _changed_words(graph, view, events, shrinking, scratch)
+        if not count and not rewritten:
+            continue
+        most = len(firsts) + 2 * count + 2
+        most_numbers = most * ENTRY_BYTES // NUMBER_BYTES  # if it is plain
+        if in_place and (n_pool + most_numbers > len(pool) or n_words + most > len(words)):
+            in_place = False
+            pool, words = _tail(pool, used[0], n_pool, most_numbers), _tail(words, used[1], n_words, most)
+            n_pool, n_words = n_pool - used[0], n_words - used[1]
+            for k in range(n_altered):
+                starts[k] -= used[0]
+                places[k] -= used[1] if places[k] >= 0 else 0
+        elif not in_place:
+            pool, words = room(pool, n_pool, most_numbers), room(words, n_words, most)
+        altered[n_altered], starts[n_altered], places[n_altered] = s, n_pool, n_words
+        size = _write(view, scratch, count, pool, words, n_pool, n_words)
+        pairs = plain_pairs(pool, words, n_pool, n_words, size, width)
+        if pairs >= 0:
+            places[n_altered] = PLAIN
+            new_firsts, new = pool[n_pool : n_pool + size].copy(), words[n_words : n_words + size]
+            size = plain_size(pairs, width)
+            write_plain(new_firsts, new, len(new_firsts), width, pool, n_pool)
         else:
-            _grow(graph.members, graph.out, graph.order.labels, view, scratch)
-        new_numbers, values = changed(view, scratch)
-        counts[COST] += STRIPE_COST
-        if len(new_numbers) or rewritten:
-            most = len(firsts) + 2 * len(new_numbers) + 2
-            pool, words = room(pool, n_pool, most), room(words, n_words, most)
-            new_firsts, new = pool[n_pool:], words[n_words:]
-            count = revised(firsts, old, new_numbers, values, left_out, new_firsts, new)
-            pairs = plain_pairs(new_firsts, new, count, width)
-            altered, lengths = room(altered, n_altered, 1), room(lengths, n_altered, 1)
-            starts, places = room(starts, n_altered, 1), room(places, n_altered, 1)
-            altered[n_altered], starts[n_altered], places[n_altered] = s, n_pool, n_words
-            if pairs >= 0:
-                places[n_altered] = PLAIN
-                pool = room(pool, n_pool, plain_size(pairs, width))
-                write_plain(new_firsts[:count].copy(), new, count, width, pool, n_pool)
-                count = plain_size(pairs, width)
-            else:
-                n_words += count
-            counts[COST] += count // 2
-            lengths[n_altered] = count
-            n_pool += count
-            n_altered += 1
-        for k in range(counts[USED]):
-            scratch.of[slots[k, NUMBER]] = -1
-        counts[USED] = 0
+            n_words += size
+        lengths[n_altered] = size
+        n_pool += size
+        n_altered += 1
     made = Stripes(starts[:n_altered], lengths[:n_altered], places[:n_altered], pool[:n_pool], words[:n_words], width)
-    return altered[:n_altered], made, counts[COST] <= budget
+    return altered[:n_altered], made, counts[COST] <= budget, in_place
 
 
 @inner
+def _tail(pool: npt.NDArray[Any], begin: int, end: int, more: int) -> npt.NDArray[Any]:
+    """Return a copy of a part of a pool, with room for more."""
+    found = np.empty(2 * (end - begin + more), pool.dtype)
+    copy(pool, begin, end, found, np.int64(0))
+    return found
+
+
+@lean_inner
+def _changed_words(graph: Graph, view: View, events: Events, shrinking: bool, scratch: Scratch) -> int:
+    """Work out the words of a stripe that change; return how many, and leave them in ``scratch``."""
+    labels = graph.order.labels
+    _announce(labels, view, events, scratch)
+    if shrinking:
+        _shrink(graph.members, graph.out, graph.into, labels, view, scratch)
+    else:
+        _grow(graph.members, graph.out, labels, view, scratch)
+    scratch.counts[COST] += STRIPE_COST
+    return changed(view, scratch)
+
+
+@lean_inner
+def _write(view: View, scratch: Scratch, count: int, pool: Ids, words: Words, at: int, word_at: int) -> int:
+    """Write the entries of a stripe with ``count`` changed words to the pools; return how many there are."""
+    size = revised(
+        view.firsts,
+        view.words,
+        scratch.numbers[:count],
+        scratch.values[:count],
+        view.ignored,
+        pool[at:],
+        words[word_at:],
+    )
+    scratch.counts[COST] += size // 2
+    return size
+
+
+@lean_inner
 def _is_concerned(stripes: Stripes, s: int, events: Events) -> bool:
     """Return whether a stripe has a word at the tail of an event; many events are not looked for one by one."""
     found = len(events.tails) > FEW_EVENTS
@@ -184,7 +228,7 @@ def _is_concerned(stripes: Stripes, s: int, events: Events) -> bool:
     return found
 
 
-@inner
+@lean_inner
 def _announce(labels: Offsets, view: View, events: Events, scratch: Scratch) -> None:
     """Let the events happen whose tail has a word in the stripe.
 
@@ -207,7 +251,7 @@ def _announce(labels: Offsets, view: View, events: Events, scratch: Scratch) -> 
             _happen(labels, view, events, k, scratch)
 
 
-@inner
+@lean_inner
 def _happen(labels: Offsets, view: View, events: Events, k: int, scratch: Scratch) -> None:
     """Let an event happen."""
     of, slots, heap, counts = scratch.of, scratch.slots, scratch.heap, scratch.counts
@@ -230,7 +274,7 @@ def _happen(labels: Offsets, view: View, events: Events, k: int, scratch: Scratc
         slots[tail, WORD] = _ZERO
 
 
-@inner
+@lean_inner
 def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loop for numba)
     members: Members, out: Adjacency, into: Adjacency, labels: Offsets, view: View, scratch: Scratch
 ) -> None:
@@ -263,7 +307,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
         counts[LOOKED] += FEW_PREDECESSORS - left
         counts[COST] += (FEW_PREDECESSORS - left) * SLOT_COST
         if left == 0 and lost:
-            lost = _unfounded(members, out, view, scratch, d, lost)
+            lost = _unfounded(members, out, labels, view, scratch, d, lost)
         if lost == _ZERO:
             continue
         slots[slot, WORD] &= ~lost
@@ -280,8 +324,10 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
             v = after[v]
 
 
-@inner
-def _unfounded(members: Members, out: Adjacency, view: View, scratch: Scratch, d: int, bits: np.uint64) -> np.uint64:
+@lean_inner
+def _unfounded(  # noqa: C901  (the lanes, the entries, then the slots)
+    members: Members, out: Adjacency, labels: Offsets, view: View, scratch: Scratch, d: int, bits: np.uint64
+) -> np.uint64:
     """Return those of ``bits`` that no predecessor of ``d`` has, by the edges that leave components with these bits.
 
     The lanes themselves are tried first: what is needed by most is mostly needed directly.
@@ -289,7 +335,7 @@ def _unfounded(members: Members, out: Adjacency, view: View, scratch: Scratch, d
     of, slots, counts, firsts = scratch.of, scratch.slots, scratch.counts, view.firsts
     component, after, first, size = members.component, members.after, members.first, members.size
     starts, lengths, targets = out.starts, out.lengths, out.values
-    left = bits
+    left, label = bits, labels[d]
     while left:
         c = view.first + lowest(left)
         if c != d and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
@@ -301,18 +347,20 @@ def _unfounded(members: Members, out: Adjacency, view: View, scratch: Scratch, d
         word = view.words[k] & ~view.ignored
         if word & bits:
             for c in range(np.int64(firsts[k]), np.int64(firsts[k + 1])):
-                if of[c] < 0 and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
+                if of[c] >= 0 or labels[c] < label:  # edges lead to smaller labels
+                    continue
+                if _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
                     bits &= ~word
                     break
     for k in range(counts[USED]):
         c = np.int64(slots[k, NUMBER] & ~IN_HEAP)
-        wanted = slots[k, WORD] & bits != _ZERO and c != d
+        wanted = slots[k, WORD] & bits != _ZERO and labels[c] > label
         if wanted and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
             bits &= ~slots[k, WORD]
     return bits
 
 
-@inner
+@lean_inner
 def _leads_to(
     component: Ids,
     after: Ids,
@@ -337,7 +385,7 @@ def _leads_to(
     return False
 
 
-@inner
+@lean_inner
 def _grow(members: Members, out: Adjacency, labels: Offsets, view: View, scratch: Scratch) -> None:
     """OR words into successors, predecessors first, until nothing changes."""
     of, slots, heap, counts = scratch.of, scratch.slots, scratch.heap, scratch.counts

@@ -8,7 +8,7 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.compile import lean
 from dyntc_spark.kernels.reach import Ids
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -27,7 +27,7 @@ def new_queue(size: int) -> Queue:
     return Queue(*(np.zeros((size >> shift) + 1, np.uint64) for shift in (6, 12, 18)))
 
 
-@compiled
+@lean
 def add(bits: Words, upper: Words, top: Words, value: int) -> None:
     """Add an integer. Takes the arrays one by one: see `slots`."""
     bits[value >> 6] |= _ONE << np.uint64(value & 63)
@@ -35,7 +35,7 @@ def add(bits: Words, upper: Words, top: Words, value: int) -> None:
     top[value >> 18] |= _ONE << np.uint64((value >> 12) & 63)
 
 
-@compiled
+@lean
 def drain(bits: Words, upper: Words, top: Words, found: Ids) -> int:
     """Remove all integers, and write them in ascending order; return how many there are.
 

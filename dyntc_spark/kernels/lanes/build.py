@@ -16,7 +16,7 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.compile import compiled, inner, lean_inner
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.stripes import (
@@ -50,7 +50,7 @@ class Sweep(NamedTuple):
 
     place: Ids  #: by index of component: its place, -1 where it is not in reach
     reached: Ids  #: by place: the index
-    lines: Words  #: by place: a line of `TOGETHER` words; pages that are never written take no memory
+    lines: Words  #: by place: `TOGETHER` words; pages that are never written take no memory
     ahead: Queue  #: indices that are still to be taken, the highest first
     ascending: Queue  #: numbers in reach
 
@@ -64,7 +64,7 @@ def build(plan: Plan, width: int, begin: int, end: int, budget: int) -> tuple[St
     sweep = Sweep(
         np.full(count, -1, np.int32),
         np.empty(count, np.int32),
-        np.empty(TOGETHER * count, np.uint64),
+        np.empty((count, TOGETHER), np.uint64),
         new_queue(count),
         new_queue(len(plan.indices)),
     )
@@ -96,7 +96,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
         for k in range(stop - block):
             s, n = block - begin + k, counts[k]
             mine, my_words = firsts[k * most : (k + 1) * most], entry_words[k * most : (k + 1) * most]
-            pairs = plain_pairs(mine, my_words, n, width)
+            pairs = plain_pairs(firsts, entry_words, k * most, k * most, n, width)
             size = n if pairs < 0 else plain_size(pairs, width)
             numbers, words = room(numbers, n_numbers, size), room(words, n_words, size)
             starts[s], lengths[s], places[s] = n_numbers, size, n_words
@@ -111,7 +111,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
     return Stripes(starts, lengths, places, numbers[:n_numbers], words[:n_words], width), looked
 
 
-@inner
+@lean_inner
 def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple[int, int]:
     """Close the lanes from ``first`` up to ``last``: a line of words for each component that they reach.
 
@@ -127,9 +127,9 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
             continue
         place[c], reached[n] = n, c
         for k in range(TOGETHER):
-            lines[n * TOGETHER + k] = _ZERO
+            lines[n, k] = _ZERO
         lane = number - first
-        lines[n * TOGETHER + lane // width] = _ONE << np.uint64(lane % width)
+        lines[n, lane // width] = _ONE << np.uint64(lane % width)
         add(bits, upper, top, highest - c)
         n += 1
     for level in range(len(top)):
@@ -147,7 +147,7 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
     return n, n_edges
 
 
-@inner
+@lean_inner
 def _hand_on(
     offsets: Offsets,
     targets: Ids,
@@ -161,28 +161,28 @@ def _hand_on(
     n: int,
 ) -> int:
     """OR the line of a component into those of its successors; return how many lines there are."""
-    mine = np.int64(place[c]) * TOGETHER  # its words in registers: for all that LLVM knows, lines may overlap
-    word0, word1, word2, word3 = lines[mine], lines[mine + 1], lines[mine + 2], lines[mine + 3]
-    word4, word5, word6, word7 = lines[mine + 4], lines[mine + 5], lines[mine + 6], lines[mine + 7]
+    mine = np.int64(place[c])  # its words in registers: for all that LLVM knows, lines may overlap
+    word0, word1, word2, word3 = lines[mine, 0], lines[mine, 1], lines[mine, 2], lines[mine, 3]
+    word4, word5, word6, word7 = lines[mine, 4], lines[mine, 5], lines[mine, 6], lines[mine, 7]
     for at in range(offsets[c], offsets[c + 1]):
         d = np.int64(targets[at])
-        line = np.int64(place[d]) * TOGETHER
+        line = np.int64(place[d])
         if line < 0:
-            line = n * TOGETHER
+            line = n
             place[d], reached[n] = n, d
             n += 1
             add(bits, upper, top, len(offsets) - 2 - d)
-            lines[line], lines[line + 1], lines[line + 2], lines[line + 3] = word0, word1, word2, word3
-            lines[line + 4], lines[line + 5], lines[line + 6], lines[line + 7] = word4, word5, word6, word7
+            lines[line, 0], lines[line, 1], lines[line, 2], lines[line, 3] = word0, word1, word2, word3
+            lines[line, 4], lines[line, 5], lines[line, 6], lines[line, 7] = word4, word5, word6, word7
         else:
-            lines[line] |= word0
-            lines[line + 1] |= word1
-            lines[line + 2] |= word2
-            lines[line + 3] |= word3
-            lines[line + 4] |= word4
-            lines[line + 5] |= word5
-            lines[line + 6] |= word6
-            lines[line + 7] |= word7
+            lines[line, 0] |= word0
+            lines[line, 1] |= word1
+            lines[line, 2] |= word2
+            lines[line, 3] |= word3
+            lines[line, 4] |= word4
+            lines[line, 5] |= word5
+            lines[line, 6] |= word6
+            lines[line, 7] |= word7
     return n
 
 
@@ -205,7 +205,7 @@ def _entries(  # noqa: C901  (for eight stripes at a time)
     for number in range(first, last):  # own bits are not stored
         lane, c = number - first, indices[number]
         if c >= 0:
-            lines[np.int64(place[c]) * TOGETHER + lane // width] &= ~(_ONE << np.uint64(lane % width))
+            lines[place[c], lane // width] &= ~(_ONE << np.uint64(lane % width))
     for k in range(n_reached):
         add(bits, upper, top, np.int64(plan.numbers[reached[k]]))
     drain(bits, upper, top, reached)
@@ -219,27 +219,27 @@ def _entries(  # noqa: C901  (for eight stripes at a time)
             _end(now, after, firsts, words, counts, most)
         after = number + 1
         c = indices[number]
-        line = np.int64(place[c]) * TOGETHER
+        line = np.int64(place[c])
         place[c] = -1
         changed = _ZERO
         for k in range(TOGETHER):
-            changed |= lines[line + k] ^ now[k]
+            changed |= lines[line, k] ^ now[k]
         if not changed:
             continue
         different = _ZERO
         for k in range(TOGETHER):
-            different |= np.uint64(lines[line + k] != now[k]) << np.uint64(k)
+            different |= np.uint64(lines[line, k] != now[k]) << np.uint64(k)
         while different:
             stripe = lowest(different)
             different &= different - _ONE
-            now[stripe] = lines[line + stripe]
+            now[stripe] = lines[line, stripe]
             to = stripe * most + counts[stripe]
             firsts[to], words[to] = number, now[stripe]
             counts[stripe] += 1
     _end(now, after, firsts, words, counts, most)
 
 
-@inner
+@lean_inner
 def _end(now: Words, after: int, firsts: Ids, words: Words, counts: Offsets, most: int) -> None:
     """Let the words of all stripes be 0 from ``after`` on."""
     for k in range(TOGETHER):

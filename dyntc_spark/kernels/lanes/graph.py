@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.compile import compiled, inner, lean_inner
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, insert
 from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.order import Order, put_below, remove, replace
@@ -54,7 +54,7 @@ class Merges(NamedTuple):
     kept: Ids  #: number of the component that each is part of
 
 
-@inner
+@lean_inner
 def _is_joined(graph: Graph, u: int, v: int) -> bool:  # noqa: C901  (two searches that take turns)
     """Return whether ``u`` reaches ``v`` within their component: a search from both ends."""
     component, marks, down, up = graph.members.component, graph.marks, graph.stack, graph.found
@@ -189,7 +189,7 @@ def _inner_edges(out: Adjacency, inside: Ids, place: Ids) -> tuple[Offsets, Ids]
     return offsets, targets[:count]
 
 
-@inner
+@lean_inner
 def _make_ring(members: Members, number: int, vertices: Ids, which: Ids) -> None:
     """Let some of ``vertices`` be the members of a component."""
     before = vertices[which[-1]]
@@ -287,7 +287,7 @@ def _highest_first(nodes: Ids, labels: Offsets) -> None:
             nodes[at] = node
 
 
-@inner
+@lean_inner
 def _search(graph: Graph, rows: Adjacency, start: int, low: int, before: np.int8, mark: np.int8, found: Ids) -> int:
     """Mark what ``start`` reaches on ``rows``, and list it in ``found``; return how many components that are.
 
@@ -314,7 +314,7 @@ def _search(graph: Graph, rows: Adjacency, start: int, low: int, before: np.int8
     return n
 
 
-@inner
+@lean_inner
 def _merge(graph: Graph, c: int, n_cycle: int) -> int:
     """Make one component of those in ``graph.found``, in the place of ``c``; the largest keeps its number."""
     members, cycle = graph.members, graph.found[:n_cycle]

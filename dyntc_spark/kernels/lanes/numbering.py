@@ -70,7 +70,9 @@ def tree_cover(offsets: Offsets, targets: Ids) -> Ids:
         if parent[d] >= 0:
             sibling[d] = child[parent[d]]
             child[parent[d]] = d
-    return _post_order(parent, child, sibling)
+    number = _post_order(parent, child, sibling)
+    _put_roots_last(offsets, targets, sums, parent, child, number)
+    return number
 
 
 @inner
@@ -114,3 +116,37 @@ def _post_order(parent: Ids, child: Ids, sibling: Ids) -> Ids:
                 break
             node = sibling[node]
     return number
+
+
+@inner
+def _put_roots_last(
+    offsets: Offsets, targets: Ids, sums: npt.NDArray[np.float32], parent: Ids, child: Ids, number: Ids
+) -> None:
+    """Give the last numbers to roots without children, in the order of the successors that have fewest ancestors.
+
+    Their own columns are empty, so that they may have any numbers. Roots with a common successor are in one stripe
+    then, and reach fewer components together.
+    """
+    count = len(number)
+    before = np.zeros(count + 1, np.int32)  # by number: how many that are no such roots have a smaller one
+    keys, ends = np.full(count, -1, np.int32), np.zeros(count + 2, np.int32)
+    for c in range(count):
+        if parent[c] >= 0 or child[c] >= 0:
+            before[number[c] + 1] = 1
+            continue
+        rarest = -1
+        for place in range(offsets[c], offsets[c + 1]):
+            d = targets[place]
+            if rarest < 0 or sums[d] > sums[rarest]:
+                rarest = d
+        keys[c] = number[rarest] if rarest >= 0 else count
+        ends[keys[c] + 1] += 1
+    for k in range(count):
+        before[k + 1] += before[k]
+        ends[k + 1] += ends[k]
+    for c in range(count):
+        if keys[c] < 0:
+            number[c] = before[number[c]]
+        else:
+            number[c] = before[count] + ends[keys[c]]
+            ends[keys[c]] += 1

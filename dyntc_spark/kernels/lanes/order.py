@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.compile import compiled, lean, lean_inner
 from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Between two labels, as they are given at first.
@@ -48,7 +48,7 @@ def ordered(numbers: Ids, size: int) -> Order:
     return order
 
 
-@compiled
+@lean
 def remove(order: Order, c: int) -> None:
     """Take a component out of the list."""
     above, below = order.above[c], order.below[c]
@@ -62,7 +62,7 @@ def remove(order: Order, c: int) -> None:
         order.above[below] = above
 
 
-@compiled
+@lean
 def put_below(order: Order, anchor: int, nodes: Ids) -> None:
     """Put components, the highest first, right below another one, or with the anchor -1 above all others.
 
@@ -100,7 +100,7 @@ def put_below(order: Order, anchor: int, nodes: Ids) -> None:
         order.labels[nodes[k]] = high - step * (k + 1)
 
 
-@compiled
+@lean
 def replace(order: Order, c: int, by: int) -> None:
     """Let a component that is not in the list have the place of one that is."""
     above, below = order.above[c], order.below[c]
@@ -115,7 +115,7 @@ def replace(order: Order, c: int, by: int) -> None:
         order.above[below] = by
 
 
-@inner
+@lean_inner
 def _label(order: Order) -> None:
     """Give all labels anew."""
     c, label = order.ends[0], np.int64(0)

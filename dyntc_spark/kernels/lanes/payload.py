@@ -258,8 +258,7 @@ def held_pairs(stripes: Stripes) -> int:
     for s in range(len(stripes.starts)):
         start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
         if length > 0 and place >= 0:
-            firsts, words = stripes.numbers[start : start + length], stripes.words[place : place + length]
-            total += pairs_upto(firsts, words, length, np.int64(2**62))
+            total += pairs_upto(stripes.numbers, stripes.words, start, place, length, np.int64(2**62))
         elif length > 0:
             total += length - stripes.width
     return total

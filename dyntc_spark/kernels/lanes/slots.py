@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import inner
+from dyntc_spark.kernels.compile import lean_inner
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.stripes import Spread, bit_of, position, spread
 from dyntc_spark.kernels.reach import Ids, Offsets
@@ -30,7 +30,9 @@ class Scratch(NamedTuple):
     heap: Offsets  #: slots that are to be looked at, the highest label first: label and slot
     counts: Offsets  #: `USED`, `QUEUED`, `LOOKED`, `CHANGED`, `COST`
     spread: Spread  #: for plain stripes
-    changed: Queue  #: numbers whose words have changed
+    changed: Queue  #: numbers whose words have changed; empty between two calls
+    numbers: Ids  #: what `changed` found: the numbers, ascending
+    values: Words  #: and their words
 
 
 #: Columns of ``Scratch.slots``: the number, and whether the slot is in the heap; the word as it was; the word as it is;
@@ -40,7 +42,7 @@ NUMBER, BEFORE, WORD, DOUBTED = range(4)
 #: looks of a build.
 USED, QUEUED, LOOKED, CHANGED, COST = range(5)
 #: What it takes to look at a word in a slot, and to begin with a stripe, in looks of a build (about 20 ns).
-SLOT_COST, STRIPE_COST = 7, 50
+SLOT_COST, STRIPE_COST = 4, 50
 IN_HEAP = np.uint64(1 << 40)
 
 
@@ -63,10 +65,12 @@ def scratch(size: int) -> Scratch:
         np.zeros(5, np.int64),
         spread(size),
         new_queue(size),
+        np.empty(size, np.int32),
+        np.empty(size, np.uint64),
     )
 
 
-@inner
+@lean_inner
 def slot_of(
     of: Ids, slots: Words, counts: Offsets, firsts: Ids, words: Words, lanes: tuple[int, int, np.uint64], number: int
 ) -> int:
@@ -84,7 +88,7 @@ def slot_of(
     return slot
 
 
-@inner
+@lean_inner
 def push(slots: Words, heap: Offsets, counts: Offsets, labels: Offsets, slot: int) -> None:
     """Queue a slot, unless it is queued."""
     number = slots[slot, NUMBER]
@@ -102,7 +106,7 @@ def push(slots: Words, heap: Offsets, counts: Offsets, labels: Offsets, slot: in
     heap[at, 0], heap[at, 1] = label, slot
 
 
-@inner
+@lean_inner
 def pull(slots: Words, heap: Offsets, counts: Offsets) -> int:
     """Take the slot whose number has the highest label."""
     top, size = int(heap[0, 1]), counts[QUEUED] - 1
@@ -121,22 +125,28 @@ def pull(slots: Words, heap: Offsets, counts: Offsets) -> int:
     return top
 
 
-@inner
-def changed(view: View, scratch: Scratch) -> tuple[Ids, Words]:
-    """Return the numbers whose words have changed, ascending, and these words without the bits that are not stored."""
-    of, slots, counts = scratch.of, scratch.slots, scratch.counts
+@lean_inner
+def changed(view: View, scratch: Scratch) -> int:
+    """Write the numbers whose words have changed, ascending, and these words; return how many, and clear all slots.
+
+    The words are without the bits that are not stored.
+    """
+    of, slots, counts, numbers, values = scratch.of, scratch.slots, scratch.counts, scratch.numbers, scratch.values
     bits, upper, top = scratch.changed
-    count = 0
-    for k in range(counts[USED]):
+    count, used = 0, counts[USED]
+    for k in range(used):
         number = np.int64(slots[k, NUMBER])
         own = bit_of(number, view.first, view.width)
         if (slots[k, WORD] | own) != (slots[k, BEFORE] | own):
             add(bits, upper, top, number)
             count += 1
-    counts[CHANGED] += count
-    numbers, words = np.empty(count, np.int32), np.empty(count, np.uint64)
-    drain(bits, upper, top, numbers)
+    if count:
+        drain(bits, upper, top, numbers)
     for k in range(count):
         number = np.int64(numbers[k])
-        words[k] = slots[of[number], WORD] & ~bit_of(number, view.first, view.width)
-    return numbers, words
+        values[k] = slots[of[number], WORD] & ~bit_of(number, view.first, view.width)
+    for k in range(used):
+        of[slots[k, NUMBER]] = -1
+    counts[USED] = 0
+    counts[CHANGED] += count
+    return count

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.compile import compiled, lean_inner
 from dyntc_spark.kernels.lanes.adjacency import delete
 from dyntc_spark.kernels.lanes.arrays import copy
 from dyntc_spark.kernels.lanes.batch import COPY, EDGE, JOIN, LOOK, Events, revise
@@ -43,8 +43,9 @@ class Revised(NamedTuple):
     """Stripes that were written anew."""
 
     altered: Ids
-    stripes: Stripes  #: those, in pools of their own
-    complete: bool  #: whether the work was done within its budget
+    stripes: Stripes
+    complete: bool = True  #: whether the work was done within its budget
+    in_place: bool = False  #: whether they are in the pools of the other stripes, and not in pools of their own
 
 
 def lose(graph: Graph, keys: Offsets, turned: Offsets) -> Lost:
@@ -73,13 +74,13 @@ def _lose(graph: Graph, keys: Offsets, turned: Offsets) -> tuple[Offsets, Ids, O
     return between[:n_between], tails[:n_between], within[:n_within]
 
 
-@inner
+@lean_inner
 def _reaches(stripes: Stripes, c: int, d: int) -> bool:
     """Return whether a component reaches another one by what the stripes say."""
     return c == d or has_bit(stripes, c // stripes.width, c % stripes.width, d)
 
 
-@inner
+@lean_inner
 def _is_covered(graph: Graph, stripes: Stripes, u: int, c: int, d: int) -> bool:
     """Return whether one of the first edges of vertex ``u`` leaves its component ``c`` of G for one that reached ``d``.
 
@@ -97,9 +98,20 @@ def _is_covered(graph: Graph, stripes: Stripes, u: int, c: int, d: int) -> bool:
     return False
 
 
-def shrink(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges, scratch: Scratch, budget: int) -> Revised:
-    """Shrink the stripes that the loss of edges, and of ``parts`` of components, concerns."""
-    return _revised(graph, stripes, _losses(graph, stripes, lost, parts), True, scratch, budget)
+def shrink(
+    graph: Graph,
+    stripes: Stripes,
+    lost: Lost,
+    parts: Merges,
+    scratch: Scratch,
+    budget: int,
+    used: tuple[int, int] | None = None,
+) -> Revised:
+    """Shrink the stripes that the loss of edges, and of ``parts`` of components, concerns.
+
+    They are written to the pools, behind the ``used`` numbers and words, if that is given and there is room.
+    """
+    return _revised(graph, stripes, _losses(graph, stripes, lost, parts), True, scratch, budget, used)
 
 
 def grow(
@@ -111,22 +123,33 @@ def grow(
     merges: Merges,
     scratch: Scratch,
     budget: int,
+    used: tuple[int, int] | None = None,
 ) -> Revised:
     """Grow the stripes that new edges, ``parts`` of components with new lanes, and merged components concern.
 
     ``tails`` has the components of the tails of ``keys`` before the merges. An edge along a path changes nothing.
+    ``used`` is as in `shrink`.
     """
-    return _revised(graph, stripes, _gains(graph, stripes, keys, tails, parts, merges), False, scratch, budget)
+    return _revised(graph, stripes, _gains(graph, stripes, keys, tails, parts, merges), False, scratch, budget, used)
 
 
-def _revised(graph: Graph, stripes: Stripes, told: Told, shrinking: bool, scratch: Scratch, budget: int) -> Revised:
+def _revised(
+    graph: Graph,
+    stripes: Stripes,
+    told: Told,
+    shrinking: bool,
+    scratch: Scratch,
+    budget: int,
+    used: tuple[int, int] | None,
+) -> Revised:
     """Sort the events by their tails, and revise the stripes."""
     starts, events, ignored = told
     if len(starts) > 1:
         order = np.argsort(events.tails)
         events = Events(events.tails[order], events.heads[order], events.kinds[order])
     ignored = np.sort(ignored) if len(ignored) > 1 else ignored
-    return Revised(*revise(graph, stripes, starts, events, ignored, shrinking, scratch, budget))
+    behind = (len(stripes.numbers), len(stripes.words)) if used is None else used
+    return Revised(*revise(graph, stripes, starts, events, ignored, shrinking, scratch, budget, behind))
 
 
 @compiled
@@ -181,11 +204,14 @@ def _gains(graph: Graph, stripes: Stripes, keys: Offsets, tails: Ids, parts: Mer
 
 @compiled
 def with_stripes(stripes: Stripes, revised: Revised, numbers: int, words: int) -> Stripes:
-    """Return the stripes with the revised ones, which are written to the pools from ``numbers`` and ``words`` on."""
+    """Return the stripes with the revised ones, which are copied behind so much of the pools unless they are there."""
     starts, lengths, places = stripes.starts.copy(), stripes.lengths.copy(), stripes.places.copy()
     made = revised.stripes
-    copy(made.numbers, np.int64(0), len(made.numbers), stripes.numbers, numbers)
-    copy(made.words, np.int64(0), len(made.words), stripes.words, words)
+    if revised.in_place:
+        numbers = words = 0
+    else:
+        copy(made.numbers, np.int64(0), len(made.numbers), stripes.numbers, numbers)
+        copy(made.words, np.int64(0), len(made.words), stripes.words, words)
     for k in range(len(revised.altered)):
         s = revised.altered[k]
         starts[s], lengths[s] = made.starts[k] + numbers, made.lengths[k]

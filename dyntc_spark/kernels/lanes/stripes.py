@@ -16,7 +16,7 @@ import numpy as np
 
 from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.block import Words
-from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.compile import compiled, lean, lean_inner
 from dyntc_spark.kernels.lanes.arrays import copy
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.reach import Ids, Offsets
@@ -30,6 +30,7 @@ PLAIN = -1
 ABSENT = -1
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+_PART = 64  # entries whose pairs are counted without a question
 _FEW = 8  # entries that are looked at one by one before a binary search
 
 
@@ -44,28 +45,29 @@ class Stripes(NamedTuple):
     width: int  #: lanes of a stripe
 
 
-@compiled
+@lean
 def bit_of(number: int, first: int, width: int) -> np.uint64:
     """Return the bit of a number in the stripe whose lanes begin with ``first``; 0 if it is in another stripe."""
     bit: np.uint64 = _ONE << np.uint64(number - first) if first <= number < first + width else _ZERO
     return bit
 
 
-@compiled
+@lean
 def position(numbers: Ids, start: int, length: int, number: int) -> int:
     """Return how many of the ascending ``numbers[start : start + length]`` are at most ``number``."""
-    low = 0
-    while length > 0:
-        half = length >> 1
-        if numbers[start + low + half] <= number:  # a branch: a processor that guesses loads ahead
-            low += half + 1
-            length -= half + 1
+    low, left, one = np.uint64(start), np.uint64(length), np.uint64(1)  # without a sign: see `arrays.copy`
+    while left:
+        half = left >> one
+        if numbers[low + half] <= number:  # a branch: a processor that guesses loads ahead
+            low += half + one
+            left -= half + one
         else:
-            length = half
-    return low
+            left = half
+    found: int = np.int64(low) - start
+    return found
 
 
-@compiled
+@lean
 def word_at(stripes: Stripes, s: int, number: int) -> np.uint64:
     """Return the stored word of a number in a stripe: a binary search."""
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
@@ -81,7 +83,7 @@ def word_at(stripes: Stripes, s: int, number: int) -> np.uint64:
     return word
 
 
-@compiled
+@lean
 def has_plain(numbers: Ids, width: int, start: int, lane: int, number: int) -> bool:
     """Return whether the list of a lane, in the plain stripe that begins at ``start``, has a number."""
     heads = start + width
@@ -91,7 +93,7 @@ def has_plain(numbers: Ids, width: int, start: int, lane: int, number: int) -> b
     return found > 0 and numbers[heads + begin + found - 1] == number
 
 
-@compiled
+@lean
 def has_bit(stripes: Stripes, s: int, lane: int, number: int) -> bool:
     """Return whether a lane of a stripe reaches a number, which is not its own."""
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
@@ -137,7 +139,7 @@ def entries(stripes: Stripes, s: int, scratch: Spread) -> tuple[Ids, Words]:
     return firsts[:count], words[:count]
 
 
-@compiled
+@lean
 def put(firsts: Ids, words: Words, count: int, number: int, word: np.uint64) -> int:
     """Let ``word`` hold from ``number`` on, which is not before the last entry; return how many entries there are.
 
@@ -158,7 +160,7 @@ def put(firsts: Ids, words: Words, count: int, number: int, word: np.uint64) -> 
     return count + 1
 
 
-@compiled
+@lean
 def revised(firsts: Ids, words: Words, numbers: Ids, values: Words, clear: np.uint64, to: Ids, to_words: Words) -> int:
     """Write entries in which ``numbers`` (ascending) have ``values`` and no word a bit of ``clear``; return how many.
 
@@ -181,7 +183,7 @@ def revised(firsts: Ids, words: Words, numbers: Ids, values: Words, clear: np.ui
     return _copy(firsts, words, done, count, clear, to, to_words, made)
 
 
-@inner
+@lean_inner
 def _copy(
     firsts: Ids, words: Words, begin: int, end: int, clear: np.uint64, to: Ids, to_words: Words, made: int
 ) -> int:
@@ -198,28 +200,33 @@ def _copy(
     return made
 
 
-@compiled
-def pairs_upto(firsts: Ids, words: Words, count: int, most: int) -> int:
-    """Return the number of pairs in entries, or some number above ``most`` if there are more."""
-    total = 0
-    for k in range(count - 1):
-        total += np.int64(popcount(words[k])) * (firsts[k + 1] - firsts[k])
-        if total > most:
-            break
+@lean
+def pairs_upto(firsts: Ids, words: Words, at: int, word_at: int, count: int, most: int) -> int:
+    """Return the number of pairs in the entries from ``at`` and ``word_at`` on, or some number above ``most``."""
+    total, done = 0, 0
+    while done < count - 1 and total <= most:
+        stop = min(done + _PART, count - 1)
+        begin, words_begin, one = np.uint64(at + done), np.uint64(word_at + done), np.uint64(1)  # see `arrays.copy`
+        for k in range(np.uint64(stop - done)):
+            total += np.int64(popcount(words[words_begin + k])) * (firsts[begin + k + one] - firsts[begin + k])
+        done = stop
     return total
 
 
-@compiled
+@lean
 def plain_size(pairs: int, width: int) -> int:
     """Return how many numbers a plain stripe with so many pairs keeps."""
     return width + pairs if pairs else 0
 
 
-@compiled
-def plain_pairs(firsts: Ids, words: Words, count: int, width: int) -> int:
-    """Return how many pairs a stripe has that takes less room as plain numbers; -1 if it does not."""
+@lean
+def plain_pairs(firsts: Ids, words: Words, at: int, word_at: int, count: int, width: int) -> int:
+    """Return how many pairs a stripe has that takes less room as plain numbers; -1 if it does not.
+
+    Its entries are those from ``at`` and ``word_at`` on.
+    """
     most = (ENTRY_BYTES * count - 1) // NUMBER_BYTES - width
-    pairs = pairs_upto(firsts, words, count, most) if most >= 0 else 0
+    pairs = pairs_upto(firsts, words, at, word_at, count, most) if most >= 0 else 0
     return pairs if pairs <= most else -1
 
 
@@ -246,7 +253,7 @@ def write_plain(firsts: Ids, words: Words, count: int, width: int, numbers: Ids,
                 ends[bit] += 1
 
 
-@compiled
+@lean
 def row(stripes: Stripes, s: int, lane: int, found: Ids) -> int:
     """Write the numbers that a lane reaches, its own left out, ascending; return how many.
 
