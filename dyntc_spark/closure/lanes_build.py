@@ -92,16 +92,7 @@ def pools(numbers: int, words: int) -> tuple[Ids, Words]:
 
 
 class Recycled:
-    """Pools that nobody uses any more, to be used again: memory that is new to a process is slow to write.
-
-    >>> recycled, first = Recycled(), pools(10, 10)
-    >>> second = recycled.instead(first, 10, 10)
-    >>> held = first[0][:5]  # a version that somebody holds
-    >>> number = id(first[0])
-    >>> del first
-    >>> id(recycled.instead(second, 10, 10)[0]) == number
-    False
-    """
+    """Pools that nobody uses any more, to be used again: memory that is new to a process is slow to write."""
 
     def __init__(self) -> None:
         self._pools: tuple[Ids, Words] | None = None
