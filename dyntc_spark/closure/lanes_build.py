@@ -7,7 +7,7 @@ are cores where that pays: a stripe never asks another stripe.
 from __future__ import annotations
 
 import os
-import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -91,34 +91,48 @@ def pools(numbers: int, words: int) -> tuple[Ids, Words]:
     )
 
 
-class Recycled:
-    """Pools that nobody uses any more, to be used again: memory that is new to a process is slow to write.
+class _Lease:
+    """Memory that arrays are made of: it is gone when the last of them, and of their parts, is gone."""
 
-    >>> recycled, first = Recycled(), pools(10, 10)
-    >>> second = recycled.instead(first, 10, 10)
-    >>> held = first[0][:5]  # a version that somebody holds
-    >>> number = id(first[0])
-    >>> del first
-    >>> id(recycled.instead(second, 10, 10)[0]) == number
-    False
-    """
+    def __init__(self, memory: Ids | Words) -> None:
+        self._memory = memory  # has to stay as long as this
+        self.__array_interface__ = memory.__array_interface__
+
+
+class _Pool:
+    """Memory for numbers and words that is lent again and again, each time as other arrays."""
+
+    def __init__(self, numbers: int, words: int) -> None:
+        self._memory = pools(numbers, words)
+        self._leases: list[weakref.ref[_Lease]] = []
+
+    def has_room(self, numbers: int, words: int) -> bool:
+        """Return whether nobody has arrays of it, and so many numbers and words fit."""
+        free = all(lease() is None for lease in self._leases)
+        return free and numbers <= len(self._memory[0]) and words <= len(self._memory[1])
+
+    def lend(self) -> tuple[Ids, Words]:
+        """Return arrays that lie in it."""
+        numbers, words = (_Lease(memory) for memory in self._memory)
+        self._leases = [weakref.ref(numbers), weakref.ref(words)]
+        return np.asarray(numbers), np.asarray(words)
+
+
+class Recycled:
+    """The last two pools, to be used again when nobody has arrays of them: new memory is slow to write."""
 
     def __init__(self) -> None:
-        self._pools: tuple[Ids, Words] | None = None
+        self._pools: list[_Pool] = []
 
-    def instead(self, used: tuple[Ids, Words], numbers: int, words: int) -> tuple[Ids, Words]:
-        """Return pools with room for so many numbers and words, in the place of those that are in use now."""
-        free, self._pools = self._pools, None
-        if used[0].nbytes + used[1].nbytes <= MOST_RECYCLED:
-            self._pools = used
-        if free is not None and numbers <= len(free[0]) and words <= len(free[1]) and not _is_held(free):
-            return free
-        return pools(numbers, words)
-
-
-def _is_held(arrays: tuple[Ids, Words]) -> bool:
-    """Return whether anybody has an array or a part of it: references beside the tuple, the loop and the call."""
-    return any(sys.getrefcount(array) > 3 for array in arrays)
+    def room(self, numbers: int, words: int) -> tuple[Ids, Words]:
+        """Return pools with room for so many numbers and words."""
+        for pool in self._pools:
+            if pool.has_room(numbers, words):
+                return pool.lend()
+        if NUMBER_BYTES * numbers + (ENTRY_BYTES - NUMBER_BYTES) * words > MOST_RECYCLED:
+            return pools(numbers, words)
+        self._pools = [*self._pools[-1:], _Pool(numbers, words)]
+        return self._pools[-1].lend()
 
 
 def _joined(parts: list[Stripes], numbers: Ids, words: Words) -> Stripes:

@@ -337,8 +337,7 @@ class State:
         if numbers + more > len(held.numbers) or words + more_words > len(held.words):
             rest = without(held, revised.altered)
             numbers, words = stripes.sizes(rest)
-            used = held.numbers, held.words
-            held = stripes.compacted(rest, *self._recycled.instead(used, numbers + more, words + more_words))
+            held = stripes.compacted(rest, *self._recycled.room(numbers + more, words + more_words))
         self._used = numbers + more, words + more_words
         return steps.with_stripes(held, revised, numbers, words)
 

@@ -322,3 +322,21 @@ def test_a_frozen_graph_stays_as_it_is():
     before = [pickle.dumps(each) for each in kept]
     engine.apply(Edges.of([3, 3], [0, 4]), Edges.of([0], [1]))
     assert [pickle.dumps(each) == old for each, old in zip(kept, before, strict=True)] == [False, True]
+
+
+def test_pools_are_used_again_unless_a_snapshot_holds_them():
+    rng, every, pools, held = np.random.default_rng(8), np.arange(120), set(), []
+    edges, engine = Edges.of(*rng.integers(0, 120, (2, 150))), Lanes()
+    engine.init(edges, 120)
+    for _ in range(400):
+        part = rng.permutation(150)[:9]
+        some = Edges.of(edges.sources[part], edges.targets[part])
+        engine.apply(NO_EDGES, some)
+        engine.apply(some, NO_EDGES)
+        pool = engine.version.stripes.numbers.__array_interface__["data"][0]
+        if pool not in pools and len(held) < 2:  # these must not be written again
+            held.append((engine.snapshot(), engine.descendants(every).targets))
+        pools.add(pool)
+        for snapshot, known in held:
+            assert np.array_equal(snapshot.descendants(every).targets, known)
+    assert 2 < len(pools) < 8

@@ -152,3 +152,11 @@ def test_an_array_gets_longer_only_where_it_has_no_room():
     longer = arrays.room(array, 3, 4)
     assert longer[:3].tolist() == [0, 1, 2]
     assert len(longer) >= 7
+
+
+def test_an_absent_stripe_has_no_words():
+    held = np.array([0], np.int64), np.array([stripes.ABSENT], np.int32), np.array([0], np.int64)
+    absent = stripes.Stripes(*held, np.zeros(9, np.int32), np.ones(9, np.uint64), 64)
+    assert stripes.position(absent.numbers, 0, stripes.ABSENT, 3) == 0
+    assert stripes.word_at(absent, 0, 3) == 0
+    assert not stripes.has_bit(absent, 0, 0, 3)

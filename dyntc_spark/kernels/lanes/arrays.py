@@ -21,7 +21,7 @@ def copy(source: npt.NDArray[Any], begin: int, end: int, target: npt.NDArray[Any
     vector instructions of it.
     """
     first, to = np.uint64(begin), np.uint64(at)
-    for k in range(np.uint64(end - begin)):
+    for k in range(np.uint64(max(end - begin, 0))):
         target[to + k] = source[first + k]
 
 

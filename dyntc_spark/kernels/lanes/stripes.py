@@ -55,7 +55,7 @@ def bit_of(number: int, first: int, width: int) -> np.uint64:
 @lean
 def position(numbers: Ids, start: int, length: int, number: int) -> int:
     """Return how many of the ascending ``numbers[start : start + length]`` are at most ``number``."""
-    low, left, one = np.uint64(start), np.uint64(length), np.uint64(1)  # without a sign: see `arrays.copy`
+    low, left, one = np.uint64(start), np.uint64(max(length, 0)), np.uint64(1)  # without a sign: see `arrays.copy`
     while left:
         half = left >> one
         if numbers[low + half] <= number:  # a branch: a processor that guesses loads ahead
