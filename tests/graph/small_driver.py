@@ -20,7 +20,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.dynamic import lazy_layers
 
 #: What is asked of a closure; each answer is small. ``query(df)`` and ``changes()`` are one line each.
 CALLS: dict[str, Callable[[DynamicClosure], object]] = {
@@ -58,7 +57,6 @@ def size(kind: str) -> int:
 
 def main(url: str, engine: str, layers: int, width: int, more: int) -> None:
     """Ask the large graph under the limit; then take what the closure takes, four bytes a pair: that is refused."""
-    lazy_layers.NEAR_BYTES = 2**20  # by default 32 MiB of stripes are read as they are, more than this graph allows
     spark = SparkSession.builder.remote(url).getOrCreate()
     ask(spark, engine, 6, 4)
     before = size("VmSize")
