@@ -215,7 +215,7 @@ def _bars(axes: Any, names: list[str], heights: dict[str, list[float]]) -> None:
     for number, (label, values) in enumerate(heights.items()):
         axes.bar([k + (number - (len(heights) - 1) / 2) * width for k in range(len(names))], values, width, label=label)
     axes.set_xticks(range(len(names)), names, fontsize=7)
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4)
     axes.grid(axis="y", alpha=0.3)
 
 

@@ -59,6 +59,8 @@ from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 #: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
 HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
+#: Bytes of a state that is read whole when one of its stripes is wanted: that takes no longer than the job.
+WHOLE_BYTES = 2**24
 #: Blocks are built rather than revised where a build looks at fewer words for each byte that it writes. On a grid of
 #: 10^10 pairs (0.6) a batch of 100 takes as long either way, and a batch of 10,000 a third of the time when built.
 LOOKS_A_BYTE = 1
@@ -110,6 +112,8 @@ class OnSpark:
         absent: Ids = which[~here[which]]
         if len(absent) and sizes[which].sum() > HAND_BYTES:
             return None
+        if len(absent) and sizes.sum() <= min(WHOLE_BYTES, HAND_BYTES):
+            absent = np.flatnonzero(~here).astype(np.int32)
         if sizes[here].sum() + sizes[absent].sum() > HAND_BYTES:
             clean = here & ~self.dirty & (sizes > 0)
             clean[which] = False

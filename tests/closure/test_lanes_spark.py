@@ -34,6 +34,7 @@ def small(monkeypatch):
 def bounds(monkeypatch, *, hand, dirty):
     monkeypatch.setattr(lanes_spark, "HAND_BYTES", hand)
     monkeypatch.setattr(lanes_spark, "DIRTY_BYTES", dirty)
+    monkeypatch.setattr(lanes_spark, "WHOLE_BYTES", 0)
 
 
 def graph(seed, n, density):
@@ -138,6 +139,7 @@ def test_jobs(backend, monkeypatch):
     n = 600
     path = Edges.of(np.arange(n - 1), np.arange(1, n))
     engine = Lanes(backend, width=8)
+    monkeypatch.setattr(lanes_spark, "WHOLE_BYTES", 0)
 
     def jobs(act):
         with backend.jobs.watch() as told:
@@ -170,6 +172,19 @@ def test_jobs(backend, monkeypatch):
     assert jobs(lambda: engine.apply(NO_EDGES, NO_EDGES)) == []
     assert jobs(lambda: engine.moved(LocalBackend()).moved(backend))[-1] == "build stripes"
     assert engine.stats()["rebuilds"] == 1
+
+
+def test_a_small_state_is_read_whole(backend):
+    """Then no change needs a job, wherever it is."""
+    n = 600
+    engine = Lanes(backend, width=8)
+    engine.init(Edges.of(np.arange(n - 1), np.arange(1, n)), n)
+    with backend.jobs.watch() as told:
+        for tail, head in ((7, 3), (n - 2, n - 9), (300, 290)):
+            engine.apply(Edges.of([tail], [head]), NO_EDGES)
+            engine.apply(NO_EDGES, Edges.of([tail], [head]))
+    assert told == ["read stripes"]
+    assert engine.query([0, n - 1], [n - 1, 0]).tolist() == [True, False]
 
 
 def test_real_jobs(backend, job_count):

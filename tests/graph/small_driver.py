@@ -27,6 +27,8 @@ CALLS: dict[str, Callable[[DynamicClosure], object]] = {
     "stats": lambda c: c.stats()["pairs"],
     "verify": lambda c: bool(c.verify()),
     "descendants": lambda c: c.descendants(0).count(),
+    "query": lambda c: c.query(c.edges()).where("reachable").count(),
+    "changes": lambda c: c.changes().count(),
 }
 
 
