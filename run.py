@@ -198,7 +198,7 @@ def pip(*arguments: str) -> None:
 
 
 def java_is_missing() -> bool:
-    """Tell whether neither JAVA_HOME nor PATH has a Java that Spark runs on."""
+    """Return whether neither JAVA_HOME nor PATH has a Java that Spark runs on."""
     home = os.environ.get("JAVA_HOME")
     for command in (str(Path(home, "bin", "java")) if home else None, shutil.which("java")):
         try:

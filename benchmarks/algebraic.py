@@ -40,7 +40,7 @@ NONE = Edges.of()
 
 
 def engines(backend: Backend | None = None) -> dict[str, Engine]:
-    """Give the contestants."""
+    """Return the contestants."""
     return {
         "algebraic": Algebraic(backend, seed=1),
         "algebraic, not verified": Algebraic(backend, seed=1, verify=False),

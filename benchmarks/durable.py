@@ -158,7 +158,7 @@ def _there_and_back(edges: pa.Table, size: int) -> Iterator[pa.Table]:
 
 
 def _inverse(changes: pa.Table) -> Iterator[pa.Table]:
-    """Give changes and their inverse in turns."""
+    """Return changes and their inverse in turns."""
     other = {"insert": "delete", "delete": "insert"}
     back = changes.set_column(0, "op", pa.array([other[op] for op in changes["op"].to_pylist()]))
     return cycle([changes, back])

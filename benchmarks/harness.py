@@ -74,6 +74,6 @@ def report(suite: str, lines: list[Line], folder: Path = RESULTS) -> bool:
 
 
 def cause(message: str) -> str:
-    """Give the line of a message that says most: the first with Spark's name of an error, else the first of all."""
+    """Return the line of a message that says most: the first with Spark's name of an error, else the first of all."""
     lines = [line.strip() for line in message.splitlines() if line.strip()] or [""]
     return next((line for line in lines if re.search(r"\[[A-Z_.]{6,}\]|OutOfMemory", line)), lines[0])[:300]

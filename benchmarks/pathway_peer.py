@@ -76,14 +76,14 @@ def longer(closed, edges):
 
 
 def asked_steps():
-    """Give the steps that standard input brings."""
+    """Yield the steps that standard input brings."""
     for line in sys.stdin:
         step = json.loads(line)
         yield [(op, src, dst) for op in ("delete", "insert") for src, dst in step[op]]
 
 
 def stored_steps(path):
-    """Give the steps of a file."""
+    """Return the steps of a file."""
     table = pq.read_table(path)
     steps = [[] for _ in range(table["step"][-1].as_py() + 1)]
     for step, *row in zip(*(table[name].to_pylist() for name in ("step", "op", "src", "dst")), strict=True):
@@ -92,7 +92,7 @@ def stored_steps(path):
 
 
 def digests(table):
-    """Give the digest of a table of pairs, as ``benchmarks.suite.digest`` defines it."""
+    """Return the digest of a table of pairs, as ``benchmarks.suite.digest`` defines it."""
     proper = table.filter(table.src != table.dst)
     mixed = (proper.src * A + proper.dst * B) % PRIME
     hashed = proper.select(value=mixed * mixed % PRIME * mixed % PRIME)

@@ -144,7 +144,7 @@ def scaled(options: argparse.Namespace) -> Facts:
 
 
 def lines(results: dict[str, Facts]) -> Iterator[Line]:
-    """Give what is printed, with the targets."""
+    """Yield what is printed, with the targets."""
     for name, found in results.items():
         if "init" not in found:
             continue

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 
 def debian_dependencies() -> pa.Table:
-    """Give the dependencies: ``src`` depends on ``dst``.
+    """Return the dependencies: ``src`` depends on ``dst``.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def debian_dependencies() -> pa.Table:
 
 
 def debian_security_changes() -> pa.Table:
-    """Give the changes: ``op`` (``insert`` or ``delete``), ``src``, ``dst``.
+    """Return the changes: ``op`` (``insert`` or ``delete``), ``src``, ``dst``.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def debian_security_changes() -> pa.Table:
 
 
 def _folder() -> Path:
-    """Give the folder of the files: in an installed package inside it, in a source tree beside the tests."""
+    """Return the folder of the files: in an installed package inside it, in a source tree beside the tests."""
     package = Path(__file__).resolve().parent
     inside = package / "data"
     return inside if inside.is_dir() else package.parent / "tests" / "data"

@@ -187,6 +187,6 @@ def _rebuild(name: str, expected: str, came: str, remedy: str) -> DyntcError:
 
 
 def from_parts(parts: Sequence[str]) -> DyntcError:
-    """Give back the error whose class name, expected, came and remedy are in ``parts``."""
+    """Return the error whose class name, expected, came and remedy are in ``parts``."""
     name, expected, came, remedy = parts
     return _rebuild(name, expected, came, remedy)

@@ -34,7 +34,7 @@ class Progress:
         self.done += count
 
     def line(self) -> str:
-        """Give the line as it is now.
+        """Return the line as it is now.
 
         Examples
         --------

@@ -112,7 +112,7 @@ def local(
 
 
 def session_for(given: SparkSession | None) -> SparkSession:
-    """Give the session to work in: the ``given`` one, else the active one, else a local one that is started now."""
+    """Return the session to work in: the ``given`` one, else the active one, else a local one that is started now."""
     if given is not None:
         ensure_open(given)
         return given
@@ -125,7 +125,7 @@ def session_for(given: SparkSession | None) -> SparkSession:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Tell whether ``spark`` is a Spark Connect session, which has neither RDDs nor a JVM in this process.
+    """Return whether ``spark`` is a Spark Connect session, which has neither RDDs nor a JVM in this process.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def beside(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Give a session like ``spark`` with some settings of its own; those of ``spark`` stay as they are.
+    """Return a session like ``spark`` with some settings of its own; those of ``spark`` stay as they are.
 
     It is ``spark`` itself where a session cannot be copied, or does not take the settings (serverless Spark).
 
@@ -202,7 +202,7 @@ def ensure_open(spark: SparkSession) -> None:
 
 
 def is_from_spark(error: Exception) -> bool:
-    """Tell whether an error is one that Spark has raised, by way of Python or of the JVM.
+    """Return whether an error is one that Spark has raised, by way of Python or of the JVM.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def _start(settings: Mapping[str, str], chosen: Mapping[str, str]) -> SparkSessi
 
 
 def _has_catalog(spark: SparkSession) -> bool:
-    """Tell whether the class of the session's catalog is on the class path; without it no query runs at all."""
+    """Return whether the class of the session's catalog is on the class path; without it no query runs at all."""
     try:
         spark.catalog.currentDatabase()
     except Exception:  # noqa: BLE001  (whatever it is, a session without Delta is better)

@@ -21,7 +21,7 @@ SECONDS = 60
 
 
 def installed(package=PACKAGE, extras=EXTRAS):
-    """Give the versions of a package's dependencies, and of theirs, as they are installed."""
+    """Return the versions of a package's dependencies, and of theirs, as they are installed."""
     found, pending = {}, [(package, tuple(extras))]
     while pending:
         name, wanted = pending.pop()

@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """Give the session that all tests share."""
+    """Yield the session that all tests share."""
     start = {"classic": _classic, "connect": _connect, "cluster": _cluster}[SPARK_KIND]
     with start(tmp_path_factory.mktemp("spark")) as started:
         yield started

@@ -77,7 +77,7 @@ def calls_in(tree):
 
 
 def dangers(text):
-    """Give line and name of everything in a module that could run what it was given."""
+    """Yield line and name of everything in a module that could run what it was given."""
     for line, call in calls_in(ast.parse(text)):
         last = call.rpartition(".")[2]
         module = call.removeprefix("import ")

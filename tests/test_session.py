@@ -255,7 +255,7 @@ def test_the_packaged_java_gets_every_option_but_one(monkeypatch, tmp_path):
 
 @pytest.fixture
 def unreachable(monkeypatch, tmp_path):
-    """Give an empty folder for Ivy, on a machine that reaches no repository."""
+    """Return an empty folder for Ivy, on a machine that reaches no repository."""
     monkeypatch.setattr(machine, "_fetch", lambda _coordinate, _ivy: None)
     monkeypatch.setattr(importlib.metadata, "version", lambda _name: "4.4.0")
     return tmp_path

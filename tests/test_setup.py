@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Give run.py as a module whose project is an empty folder and which starts no program."""
+    """Return run.py as a module whose project is an empty folder and which starts no program."""
     spec = importlib.util.spec_from_file_location("run", ROOT / "run.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -36,7 +36,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def installs(run, monkeypatch):
-    """Give the arguments of every installation by pip; the virtual environment is always there."""
+    """Return the arguments of every installation by pip; the virtual environment is always there."""
     done = []
     run.VENV.mkdir()
     run.PYTHON.touch()

@@ -29,7 +29,7 @@ BEHIND_THE_API = {"_jvm", "_jsc", "_jdf", "_jsparkSession", "_sc", "_gateway", "
 
 
 def shortcuts(text):
-    """Give everything in a module that goes around the DataFrame API."""
+    """Yield everything in a module that goes around the DataFrame API."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and node.attr in BEHIND_THE_API:
             yield node.attr

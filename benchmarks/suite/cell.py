@@ -162,7 +162,7 @@ class _Watch:
 
 
 def net(batches: Sequence[Batch], vertices: int) -> Batch:
-    """Give what some batches do together."""
+    """Return what some batches do together."""
     inserted, deleted = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for batch in batches:
         new, gone = (coded(part, vertices) for part in batch)

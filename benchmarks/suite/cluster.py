@@ -125,7 +125,7 @@ def run(workers: int, memory: str, copies: int, systems: tuple[str, ...], folder
 
 
 def _worker_memory(memory: str) -> str:
-    """Give what a worker offers: an executor's heap, and as much again for what Spark adds to it."""
+    """Return what a worker offers: an executor's heap, and as much again for what Spark adds to it."""
     return f"{2 * int(memory[:-1])}{memory[-1]}"
 
 

@@ -21,7 +21,7 @@ NO_STORE = "search"
 
 
 def medians(results: dict[str, Any]) -> dict[tuple[str, str, str], float]:
-    """Give the seconds of every phase that was done and right: by workload, phase, system."""
+    """Return the seconds of every phase that was done and right: by workload, phase, system."""
     return {(r["workload"], r["phase"], r["system"]): r["median"] for r in results["cells"] if r["status"] == "ok"}
 
 
@@ -73,7 +73,7 @@ class Crossover:
 
 
 def crossovers(results: dict[str, Any]) -> list[Crossover]:
-    """Give the crossover of every system that follows changes, by interpolation between sizes on logarithms."""
+    """Return the crossover of every system that follows changes, by interpolation between sizes on logarithms."""
     seconds = medians(results)
     found = []
     for workload, about in results["workloads"].items():
@@ -107,7 +107,7 @@ def _starts_again(name: str) -> bool:
 
 
 def _crossing(curve: list[tuple[int, float]], floor: float) -> float | None:
-    """Give the size at which a curve reaches a floor; its first size if it begins above, None if it never does."""
+    """Return the size at which a curve reaches a floor; its first size if it begins above, None if it never does."""
     if curve[0][1] >= floor:
         return float(curve[0][0])
     for (size, low), (next_size, high) in pairwise(curve):

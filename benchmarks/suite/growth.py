@@ -61,7 +61,7 @@ def _seconds(engine: Engine, workload: Workload) -> float:
 
 
 def _batches(engine: Engine, workload: Workload) -> list[float]:
-    """Give the seconds of each batch, of fewer when they take long."""
+    """Return the seconds of each batch, of fewer when they take long."""
     found: list[float] = []
     for group in workload.groups:
         for inserted, deleted in group.batches:
@@ -93,7 +93,7 @@ def _closure(engine: Engine) -> Any:
 
 
 def _fit(points: list[tuple[int, float]]) -> dict[str, Any]:
-    """Give the slope of the logarithms and how well it fits; None with fewer than three points."""
+    """Return the slope of the logarithms and how well it fits; None with fewer than three points."""
     if len({x for x, _ in points}) < 3:
         return {"exponent": None, "points": points}
     x, y = np.log(np.array(points, float)).T

@@ -45,7 +45,7 @@ class Gap:
 
 
 def gaps(results: dict[str, Any]) -> list[Gap]:
-    """Give the distance to the machine's limits, the largest first."""
+    """Return the distance to the machine's limits, the largest first."""
     return sorted(_gaps(results), key=lambda gap: -gap.ratio)
 
 

@@ -17,7 +17,7 @@ _PROC = Path("/proc")
 
 
 def descendants(root: int) -> dict[int, str]:
-    """Give the processes below ``root`` with the kind of each: ``driver`` (itself, too), ``jvm`` or ``workers``."""
+    """Return the processes below ``root`` with the kind of each: ``driver`` (itself, too), ``jvm`` or ``workers``."""
     children: dict[int, list[int]] = defaultdict(list)
     names: dict[int, str] = {}
     for pid, parent, name in _processes():
@@ -32,7 +32,7 @@ def descendants(root: int) -> dict[int, str]:
 
 
 def peaks(root: int) -> dict[str, int]:
-    """Give the bytes that each kind of process below ``root`` took at most since the last `restart`."""
+    """Return the bytes that each kind of process below ``root`` took at most since the last `restart`."""
     total: dict[str, int] = defaultdict(int)
     for pid, kind in descendants(root).items():
         total[kind] += peak(pid)
@@ -40,17 +40,17 @@ def peaks(root: int) -> dict[str, int]:
 
 
 def peak(pid: int) -> int:
-    """Give the bytes that a process took at most; 0 when it has ended."""
+    """Return the bytes that a process took at most; 0 when it has ended."""
     return _kilobytes(_PROC / str(pid) / "status", "VmHWM")
 
 
 def available() -> int:
-    """Give the bytes of the machine's memory that are free, or can be had at once."""
+    """Return the bytes of the machine's memory that are free, or can be had at once."""
     return _kilobytes(_PROC / "meminfo", "MemAvailable")
 
 
 def command(pid: int) -> str:
-    """Give the command line of a process; nothing when it has ended."""
+    """Return the command line of a process; nothing when it has ended."""
     with contextlib.suppress(OSError):
         return (_PROC / str(pid) / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
     return ""
@@ -71,7 +71,7 @@ def restart(root: int) -> None:
 
 
 def _processes() -> Iterator[tuple[int, int, str]]:
-    """Give every process: its number, its parent's, its name."""
+    """Yield every process: its number, its parent's, its name."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(_PROC):
             if entry.name.isdigit():

@@ -39,7 +39,7 @@ class Session:
         return {"jobs": self._context.dagScheduler().numTotalJobs(), "shuffled": shuffled}
 
     def executors(self) -> list[dict[str, int]]:
-        """Tell the bytes of blocks that each executor holds, in memory and on disk; the driver too where it is one."""
+        """Return the bytes of blocks that each executor holds, in memory and on disk; the driver may be one."""
         found = self._context.statusStore().executorList(True)
         each = (found.apply(k) for k in range(found.size()))
         return [{"memory": one.memoryUsed(), "disk": one.diskUsed(), "most": one.maxMemory()} for one in each]

@@ -31,7 +31,7 @@ def expected(workload: Workload) -> tuple[list[Digest], npt.NDArray[np.bool_]]:
 
 
 def changed(edges: Edges, inserted: Edges, deleted: Edges, vertices: int) -> Edges:
-    """Give the edges after a batch, sorted."""
+    """Return the edges after a batch, sorted."""
     codes = replaced(np.sort(coded(edges, vertices)), coded(inserted, vertices), coded(deleted, vertices))
     return Edges(codes // vertices, codes % vertices)
 

@@ -93,7 +93,7 @@ class Ours(System):
         return on_spark.digest(pairs)
 
     def _parts(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Give the closure, some rows at a time, so that asking takes little memory."""
+        """Yield the closure, some rows at a time, so that asking takes little memory."""
         engine, n = self.engine, self.engine.vertices
         pairs = int(engine.stats().get("pairs", n * n))
         width = max(1, int(n * min(1.0, DIGEST_PAIRS / max(pairs, 1))))

@@ -50,7 +50,7 @@ def _entry(
 
 
 def tiny() -> Plan:
-    """Give a plan of seconds, without Spark."""
+    """Return a plan of seconds, without Spark."""
     repeats = {1: 2, 10: 2}
     who = ("recompute", "lanes", "path_counting", "scipy", "search")
     return Plan(
@@ -64,7 +64,7 @@ def tiny() -> Plan:
 
 
 def quick() -> Plan:
-    """Give the plan that takes minutes."""
+    """Return the plan that takes minutes."""
     repeats = {1: 7, 10: 5, 100: 3, 1_000: 3, 10_000: 3}
     near, light, few = systems.NEAR, ("Pathway", *LIBRARIES), ("DuckDB", "igraph", "search")
     return Plan(
@@ -111,7 +111,7 @@ def quick() -> Plan:
 
 
 def full() -> Plan:
-    """Give the plan for the tables: about an hour."""
+    """Return the plan for the tables: about an hour."""
     repeats = {1: 9, 10: 7, 100: 5, 1_000: 5, 10_000: 3}
     near, few = systems.NEAR, ("DuckDB", "igraph", "search")
     sparse = (*ours.ROWS, "algebraic")  # engines whose state is not n x n

@@ -25,7 +25,7 @@ def draw(results: dict[str, Any], path: Path) -> list[Path]:
 
 
 def _curves(results: dict[str, Any], workload: str) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """Give seconds by size of batches for each system and script."""
+    """Return seconds by size of batches for each system and script."""
     seconds = compare.medians(results)
     found: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for group in results["workloads"][workload]["groups"]:

@@ -14,7 +14,7 @@ MEBI = 2**20
 
 
 def line(record: Record) -> str:
-    """Give a phase as one line."""
+    """Return a phase as one line."""
     if record["status"] != "ok":
         return f"{record['phase']:18} {record['status']}: {record['message']}"
     spread = f"{brief(record['median'])} ({brief(record['low'])} … {brief(record['high'])})"
@@ -31,7 +31,7 @@ def write(results: dict[str, Any], path: Path) -> None:
 
 
 def brief(seconds: float) -> str:
-    """Give seconds with the unit that suits them."""
+    """Return seconds with the unit that suits them."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
@@ -39,7 +39,7 @@ def brief(seconds: float) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Give a table in Markdown."""
+    """Yield a table in Markdown."""
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:
@@ -99,7 +99,7 @@ def _workload(results: dict[str, Any], name: str, facts: dict[str, Any]) -> Iter
 
 
 def _sizes(done: dict[str, Record]) -> list[str]:
-    """Give memory, bytes a pair, jobs and bytes shuffled, as far as they are known."""
+    """Return memory, bytes a pair, jobs and bytes shuffled, as far as they are known."""
     peaks = {
         kind: max((r["memory"].get(kind, 0) for r in done.values()), default=0) for kind in ("driver", "jvm", "workers")
     }

@@ -103,7 +103,7 @@ def _workload(
 
 
 def facts(workload: Workload, expected: Sequence[Digest]) -> dict[str, Any]:
-    """Tell what a workload is like, and its closure at the start and after each group."""
+    """Return what a workload is like, and its closure at the start and after each group."""
     return {
         "vertices": workload.vertices,
         "edges": len(workload.edges),
@@ -116,7 +116,7 @@ def facts(workload: Workload, expected: Sequence[Digest]) -> dict[str, Any]:
 
 
 def summed(told: Record) -> Record:
-    """Give a phase with the median and the spread of its runs."""
+    """Return a phase with the median and the spread of its runs."""
     if not told.get("runs"):
         return told
     return {**told, "median": statistics.median(told["runs"]), "low": min(told["runs"]), "high": max(told["runs"])}

@@ -179,7 +179,7 @@ class Search(Recomputing):
 
 
 def _flat(rows: list[list[int]]) -> Iterator[tuple[Ids, Ids]]:
-    """Give rows as pairs, some rows at a time."""
+    """Yield rows as pairs, some rows at a time."""
     for first in range(0, len(rows), 1_000):
         some = rows[first : first + 1_000]
         lengths = [len(row) for row in some]

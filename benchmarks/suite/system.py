@@ -57,7 +57,7 @@ class System(ABC):
         return {}
 
     def facts(self) -> Mapping[str, object]:
-        """Tell what else is known: bytes of the state, the engine that was chosen."""
+        """Return what else is known: bytes of the state, the engine that was chosen."""
         return {}
 
     def stop(self) -> None:  # noqa: B027

@@ -27,7 +27,7 @@ ALL = (*NEAR, *FAR, *SPARK_PEERS, *PEERS)
 
 
 def make(name: str, most_vertices: int) -> System:
-    """Give the system of this name, not started; engines to study the paper take graphs up to ``most_vertices``."""
+    """Return the system of this name, not started; engines to study the paper take graphs up to ``most_vertices``."""
     peers = {**SPARK_PEERS, **PEERS}
     if name in peers:
         return peers[name]()
@@ -36,5 +36,5 @@ def make(name: str, most_vertices: int) -> System:
 
 
 def is_ours(name: str) -> bool:
-    """Tell whether a system is one of our engines."""
+    """Return whether a system is one of our engines."""
     return name in {*NEAR, *FAR}

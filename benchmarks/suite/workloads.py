@@ -126,7 +126,7 @@ def made(
 def replaced(
     numbers: npt.NDArray[np.int64], new: npt.NDArray[np.int64], gone: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Give ascending numbers without those that are gone, which were there, and with new ones, which were not."""
+    """Return ascending numbers without those that are gone, which were there, and with new ones, which were not."""
     kept = np.delete(numbers, np.searchsorted(numbers, gone))
     new = np.sort(new)
     return np.insert(kept, np.searchsorted(kept, new), new)
@@ -166,7 +166,7 @@ def _largest_component(edges: Edges, vertices: int) -> int:
 
 
 def debian(copies: int = 1, part: int | None = None) -> tuple[Graph, Batch]:
-    """Give the packages in so many copies, and the real changes to one of these.
+    """Return the packages in so many copies, and the real changes to one of these.
 
     ``part`` keeps so many packages only: those that security updates changed and what they depend on, nearest first.
     """
@@ -199,13 +199,13 @@ def _near_changes(packages: Packages, part: int) -> Packages:
 
 
 def random_digraph(n: int, degree: float) -> Graph:
-    """Give a digraph with ``degree`` edges a vertex at random; the reserve is half as many again."""
+    """Return a digraph with ``degree`` edges a vertex at random; the reserve is half as many again."""
     rng = np.random.default_rng((SEED, n, int(100 * degree)))
     return _parted(rng, n, *rng.integers(n, size=(2, int(1.5 * degree * n))), start=int(degree * n))
 
 
 def lineage(n: int, layers: int = 16, sources: int = 3) -> Graph:
-    """Give tables in layers: an edge leads from a table to one that it is made of, in the next layer."""
+    """Return tables in layers: an edge leads from a table to one that it is made of, in the next layer."""
     rng = np.random.default_rng((SEED, n, layers))
     width = n // layers
     tails = np.repeat(np.arange((layers - 1) * width), sources + 1)
@@ -215,7 +215,7 @@ def lineage(n: int, layers: int = 16, sources: int = 3) -> Graph:
 
 
 def groups(n: int) -> Graph:
-    """Give memberships: 3 of 4 vertices are members, the others groups in groups, some of which contain one another."""
+    """Return memberships: 3 of 4 vertices are members, the others groups in groups, some of them in cycles."""
     rng = np.random.default_rng((SEED, n))
     count = n // 4
     inner = np.arange(1, count)
@@ -228,7 +228,7 @@ def groups(n: int) -> Graph:
 
 
 def dense(n: int) -> Graph:
-    """Give an acyclic graph with a quarter of all edges that it could have, and a reserve of a quarter."""
+    """Return an acyclic graph with a quarter of all edges that it could have, and a reserve of a quarter."""
     rng = np.random.default_rng((SEED, n, 4))
     tails, heads = np.triu_indices(n, 1)
     return _parted(rng, n, tails, heads, start=len(tails) // 4, most=len(tails) // 2)

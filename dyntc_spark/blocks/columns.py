@@ -89,7 +89,7 @@ def cell_schema(*names: str) -> str:
 
 
 def checked_columns(entries: DataFrame, kind: Kind) -> DataFrame:
-    """Give ``row, column, value`` as long integers; refuse other columns and types before any job."""
+    """Return ``row, column, value`` as long integers; refuse other columns and types before any job."""
     types = dict(entries.dtypes)
     missing = [name for name in ("row", "column") if name not in types]
     if missing:

@@ -72,7 +72,7 @@ def exhibited(blocks: Iterable[tuple[str, int, int, bytes]], spark: SparkSession
 
 
 def described(payload: bytes) -> tuple[str, int]:
-    """Give how a block is stored, and how many entries it has that are not zero."""
+    """Return how a block is stored, and how many entries it has that are not zero."""
     header = codec.read_header(payload)
     if header.codec == codec.SPARSE:
         return _CODECS[header.codec], header.nnz

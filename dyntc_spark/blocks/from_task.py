@@ -79,7 +79,7 @@ def _making(
 def _rows(
     cells: list[tuple[int, int]], payloads: Mapping[str, list[bytes | None]], reports: list[Any]
 ) -> pa.RecordBatch:
-    """Give cells with their payloads; the first ones have the reports."""
+    """Return cells with their payloads; the first ones have the reports."""
     told = [report or None for report in reports] + [None] * (len(cells) - len(reports))
     arrays = [pa.array(side, pa.int32()) for side in zip(*cells, strict=True)]
     arrays += [pa.array(column, pa.binary()) for column in payloads.values()]

@@ -49,7 +49,7 @@ class Axis:
         return min(self.step, self.length - block * self.step)
 
     def ids(self, ids: npt.ArrayLike, what: str) -> Ids:
-        """Give ``ids`` as an array, refused when one of them is not on this side."""
+        """Return ``ids`` as an array, refused when one of them is not on this side."""
         array = np.atleast_1d(as_array(ids))
         if array.size == 0:
             return np.zeros(0, np.int64)
@@ -153,7 +153,7 @@ class Grid:
 
 
 def as_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Give ``values`` as an array; refuse lists of lists that are not equally long."""
+    """Return ``values`` as an array; refuse lists of lists that are not equally long."""
     try:
         return np.asarray(values)
     except ValueError as error:

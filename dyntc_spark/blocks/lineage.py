@@ -62,7 +62,7 @@ class Kept:
     hold: object
 
     def derived(self, frame: DataFrame) -> Kept:
-        """Give another view of the same blocks."""
+        """Return another view of the same blocks."""
         return Kept(frame, self.hold)
 
 
@@ -179,7 +179,7 @@ class ManagedTable(Lineage):
 
 
 def lineage(spark: SparkSession, strategy: Materialisation, schema: str | None = None) -> Lineage:
-    """Give the strategy of that name."""
+    """Return the strategy of that name."""
     if strategy == "local_checkpoint":
         return LocalCheckpoint()
     if strategy in {"parquet", "delta"}:

@@ -150,7 +150,7 @@ class LocalBackend(Backend):
         return LocalState(self, {check_name(name): kind}, {name: blocks})
 
     def from_local(self, state: LocalState) -> LocalState:
-        """Give the state back: it is here already."""
+        """Return the state back: it is here already."""
         return state
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class LocalBackend(Backend):
 
 
 def entry_arrays(entries: EntryArrays, kind: Kind) -> tuple[Any, Any, Any]:
-    """Give checked int64 rows and columns and ``values[plane, entry]``."""
+    """Return checked int64 rows and columns and ``values[plane, entry]``."""
     if not isinstance(entries, Sequence | np.ndarray) or len(entries) not in {2, 3}:
         raise ShapeMismatchError(
             "(rows, columns) or (rows, columns, values)",
@@ -205,7 +205,7 @@ def sorted_entries(parts: list[tuple[Any, Any, Any]], kind: Kind) -> Entries:
 
 
 def in_block(error: DyntcError, name: str, bi: int, bj: int) -> DyntcError:
-    """Give an error about a payload that says which block it is."""
+    """Return an error about a payload that says which block it is."""
     return type(error)(f"{error.expected} in block ({bi}, {bj}) of {name!r}", error.came, error.remedy)
 
 
@@ -227,7 +227,7 @@ def check_block(name: str, kind: Kind, bi: int, bj: int, block: Block | None) ->
 
 
 def duplicate(name: str, bi: int, bj: int) -> DuplicateBlockError:
-    """Give the error for two blocks at one coordinate."""
+    """Return the error for two blocks at one coordinate."""
     return DuplicateBlockError(
         f"one block of {name!r} at each coordinate", f"two at ({bi}, {bj})", "Add them up or drop one before."
     )

@@ -57,15 +57,15 @@ class Ring(ABC):
 
     @abstractmethod
     def values(self, values: npt.ArrayLike | None, count: int) -> Ints:
-        """Give ``count`` entries as ``values[plane, entry]``; refuse what is no element of the ring."""
+        """Return ``count`` entries as ``values[plane, entry]``; refuse what is no element of the ring."""
 
     @abstractmethod
     def accumulator(self, shape: Shape) -> Accumulator:
-        """Give an empty sum of blocks and of products of blocks."""
+        """Return an empty sum of blocks and of products of blocks."""
 
     @abstractmethod
     def _dense(self, block: Block) -> Block:
-        """Give ``block`` in the dense representation of the ring, writable."""
+        """Return ``block`` in the dense representation of the ring, writable."""
 
     # --- sums and products -------------------------------------------------------------------
 
@@ -383,7 +383,7 @@ class Modular(Ring):
 
 
 def _layers(values: npt.ArrayLike, count: int, planes: int) -> npt.NDArray[np.int64]:
-    """Give ``count`` integers in one layer or in ``planes``."""
+    """Return ``count`` integers in one layer or in ``planes``."""
     given = _integers(values)
     if given.shape not in {(count,), (1, count), (planes, count)}:
         raise ShapeMismatchError(
@@ -395,7 +395,7 @@ def _layers(values: npt.ArrayLike, count: int, planes: int) -> npt.NDArray[np.in
 
 
 def _integers(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Give ``values`` as int64; refuse fractions, text, nulls and what does not fit."""
+    """Return ``values`` as int64; refuse fractions, text, nulls and what does not fit."""
     try:
         given = np.asarray(values)
     except ValueError as error:

@@ -115,7 +115,7 @@ class SparkState(State):
     def _with_strips(
         self, operations: tuple[Operation[Any], ...]
     ) -> tuple[tuple[Operation[Any], ...], DataFrame, tuple[str, ...]]:
-        """Give the operations to ship, the cells, and the columns of the strips that are too large to be shipped."""
+        """Return the operations to ship, the cells, and the columns of the strips that are too large to be shipped."""
         frame, shipped, names = self.frame, [], []
         for number, operation in enumerate(operations):
             strips = [("bi", "left", operation.by_row), ("bj", "right", operation.by_column)]
@@ -341,7 +341,7 @@ class SparkBackend(Backend):
         return SparkState(self, state.kinds, (kept,))
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
-        """Give a table of cells or slices as a DataFrame; Spark Connect refuses one without rows."""
+        """Return a table of cells or slices as a DataFrame; Spark Connect refuses one without rows."""
         if table.num_rows:
             return self.spark.createDataFrame(table)
         columns = ", ".join(f"{name} {'int' if name in {'bi', 'bj'} else 'binary'}" for name in table.column_names)
@@ -388,7 +388,7 @@ class SparkBackend(Backend):
 
     @staticmethod
     def _checked(kept: Kept, reports: pa.Table) -> tuple[Kept, pa.Table]:
-        """Give what was materialised, or raise the error that a task reported."""
+        """Return what was materialised, or raise the error that a task reported."""
         errors = [rows for rows in reports.column("reports").to_pylist() if rows and rows[0]["operation"] < 0]
         if errors:
             workers.read_reports(reports, ())

@@ -105,11 +105,11 @@ class State(ABC):
 
     @abstractmethod
     def transpose(self, name: str) -> State:
-        """Give a state that holds only the transposed matrix, under the same name: one job."""
+        """Return a state that holds only the transposed matrix, under the same name: one job."""
 
     @abstractmethod
     def join(self, other: State) -> State:
-        """Give a state that holds the matrices of both; no name may occur twice. No job by itself."""
+        """Return a state that holds the matrices of both; no name may occur twice. No job by itself."""
 
     @abstractmethod
     def select(self, names: Mapping[str, str]) -> State:
@@ -128,7 +128,7 @@ class State(ABC):
         """Bytes of all payloads of a matrix: one job."""
 
     def product_kind(self, left: str, right: str, *, counts: bool) -> Kind:
-        """Give the kind of a product, or refuse factors that do not fit, before any job."""
+        """Return the kind of a product, or refuse factors that do not fit, before any job."""
         a, b = self.kinds[left], self.kinds[right]
         a.ring.require(b.ring)
         if counts:
@@ -136,12 +136,12 @@ class State(ABC):
         return Kind(a.grid.product(b.grid), COUNTING if counts else a.ring)
 
     def joined_kinds(self, other: State) -> dict[str, Kind]:
-        """Give the kinds of a state that holds the matrices of both."""
+        """Return the kinds of a state that holds the matrices of both."""
         _check_distinct((*self.kinds, *other.kinds))
         return {**self.kinds, **other.kinds}
 
     def selected_kinds(self, names: Mapping[str, str]) -> dict[str, Kind]:
-        """Give the kinds of a state that holds the matrices ``names`` (old name to new name)."""
+        """Return the kinds of a state that holds the matrices ``names`` (old name to new name)."""
         _check_distinct(tuple(names.values()))
         return {check_name(new): self.kinds[old] for old, new in names.items()}
 

@@ -196,7 +196,7 @@ class PartialProduct:
             self._slice[side].append((line, block))
 
     def take(self, bi: int, bj: int) -> bytes | None:
-        """Give the payload of a finished cell and forget its sum."""
+        """Return the payload of a finished cell and forget its sum."""
         total = self._sums.pop((bi, bj), None)
         return None if total is None else self._kind.ring.encode(total.block())
 
@@ -344,7 +344,7 @@ def _decoded(columns: Columns, column: str, kind: Kind, place: int, name: str) -
 
 
 def _decode(payloads: pa.Array, kind: Kind, place: int, name: str, bi: int, bj: int) -> Block | None:
-    """Give a block; an error says which one it is."""
+    """Return a block; an error says which one it is."""
     try:
         return kind.ring.decode(_payload(payloads, place))
     except DyntcError as error:
@@ -352,7 +352,7 @@ def _decode(payloads: pa.Array, kind: Kind, place: int, name: str, bi: int, bj: 
 
 
 def _slice(strip: Strip | None, block: int, column: pa.Array | None, place: int) -> Block | None:
-    """Give a strip's slice for a cell: out of the joined column if there is one, else out of the strip itself."""
+    """Return a strip's slice for a cell: out of the joined column if there is one, else out of the strip itself."""
     if strip is None:
         return None
     return strip.slices.get(block) if column is None else strip.ring.decode(_payload(column, place))
@@ -366,13 +366,13 @@ def _report_rows(reports: Reports) -> list[dict[str, Any]]:
 
 
 def error_row(error: DyntcError) -> dict[str, Any]:
-    """Give the report that lets the driver raise an error of a task."""
+    """Return the report that lets the driver raise an error of a task."""
     parts = [type(error).__name__, error.expected, error.came, error.remedy]
     return {"operation": ERROR, "key": 0, "payload": json.dumps(parts).encode()}
 
 
 def _cells(done: list[tuple[int, int, bytes | None]], carried: Columns | None = None) -> pa.RecordBatch:
-    """Give finished cells: coordinates, payload, what was carried, and no report."""
+    """Return finished cells: coordinates, payload, what was carried, and no report."""
     bis, bjs, payloads = zip(*done, strict=True) if done else ((), (), ())
     extra = dict(carried or {})
     arrays = [pa.array(bis, pa.int32()), pa.array(bjs, pa.int32()), pa.array(payloads, pa.binary())]
@@ -381,7 +381,7 @@ def _cells(done: list[tuple[int, int, bytes | None]], carried: Columns | None = 
 
 
 def _error_cell(error: DyntcError, carried: tuple[str, ...] = ()) -> pa.RecordBatch:
-    """Give a row that is no cell but a report."""
+    """Return a row that is no cell but a report."""
     empty = [
         pa.nulls(1, pa.int32()),
         pa.nulls(1, pa.int32()),
@@ -400,7 +400,7 @@ def _block_of(held: list[tuple[Any, Any, Any]], kind: Kind, at: tuple[int, int])
 
 
 def _checked_entries(columns: Columns, start: int, stop: int, kind: Kind) -> tuple[Any, Any, Any]:
-    """Give the entries of a run of rows, seeds left out; refuse nulls and places outside the matrix."""
+    """Return the entries of a run of rows, seeds left out; refuse nulls and places outside the matrix."""
     run = {name: column.slice(start, stop - start) for name, column in columns.items()}
     real = pa.compute.invert(run["seed"])
     picked = {name: run[name].filter(real) for name in ("row", "column", "value")}

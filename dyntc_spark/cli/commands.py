@@ -216,7 +216,7 @@ def _vertex(text: str, kind: pa.DataType) -> Any:  # noqa: ANN401  (a vertex of 
 
 
 def _notes(out: str | None) -> Any:  # noqa: ANN401  (a stream)
-    """Give the stream for remarks: standard error where standard output takes the answer."""
+    """Return the stream for remarks: standard error where standard output takes the answer."""
     return sys.stderr if out == "-" else sys.stdout
 
 

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Give the parser of all commands."""
+    """Return the parser of all commands."""
     made = argparse.ArgumentParser(
         "dyntc", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -93,7 +93,7 @@ def kind_of(folder: Path) -> pa.DataType:
 
 
 def holds_closure(folder: Path) -> bool:
-    """Tell whether there is a version that counts."""
+    """Return whether there is a version that counts."""
     return (folder / "CURRENT").is_file()
 
 

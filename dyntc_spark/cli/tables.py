@@ -19,7 +19,7 @@ FORMATS = ("csv", "parquet", "delta")
 
 
 def format_of(path: str, given: str | None = None) -> str:
-    """Give the format of a file: the ``given`` one, else by its name, else by what is in the folder.
+    """Return the format of a file: the ``given`` one, else by its name, else by what is in the folder.
 
     Examples
     --------

@@ -314,7 +314,7 @@ class Algebraic(Engine):
         return "local" if isinstance(self._where, LocalBackend) else "spark"
 
     def moved(self, backend: Backend) -> Algebraic:
-        """Give the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
+        """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
         matrix = self.matrix.moved(backend)
         if matrix is self.matrix:
             return self

@@ -242,7 +242,7 @@ class Write(Operation[Ids]):
         cell[self.name] = codec.compact(Sparse(cell.shape(self.name), *entries))
 
     def collect(self, reports: Mapping[int, Block]) -> Ids:
-        """Give the lengths of the lines."""
+        """Return the lengths of the lines."""
         del reports
         return np.diff(self.begins)
 

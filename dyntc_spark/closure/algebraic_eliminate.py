@@ -33,7 +33,7 @@ _NAME = "matrix"
 
 
 def inverted(matrix: Sparse, ring: Ring, backend: Backend, height: int = HEIGHT) -> State:
-    """Give a state whose one matrix is the inverse of a square one, in stripes of rows: on Spark a job a stripe.
+    """Return a state whose one matrix is the inverse of a square one, in stripes of rows: on Spark a job a stripe.
 
     Raises ``SingularMatrixError`` when a block of pivots has no inverse modulo one of the primes.
 
@@ -69,7 +69,7 @@ def _next(kind: Kind, first: int) -> tuple[Gather, Gather]:
 
 
 def _step(columns: Strip, rows: Strip, first: int, kind: Kind) -> RankUpdate:
-    """Give the update that eliminates these pivots."""
+    """Return the update that eliminates these pivots."""
     c, r = _array(columns), _array(rows)
     pivots = slice(first, first + c.shape[2])
     own = np.arange(c.shape[2])
@@ -111,7 +111,7 @@ def _dense(piece: Block | None) -> Ints:
 
 
 def through(weights: Sparse, ids: Ids, rows: Sparse, ring: Ring, backend: Backend, height: int = HEIGHT) -> Sparse:
-    """Give the lines ``X = ((I - W)⁻¹ - I)·V`` of a component: what its own edges add to its rows.
+    """Return the lines ``X = ((I - W)⁻¹ - I)·V`` of a component: what its own edges add to its rows.
 
     Parameters
     ----------

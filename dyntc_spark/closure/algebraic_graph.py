@@ -82,12 +82,12 @@ class Graph:
         self.salts = np.append(self.salts, np.zeros(vertices - self.vertices, np.uint64))
 
     def weights(self, edges: Edges, salts: npt.NDArray[np.uint64], primes: tuple[int, ...]) -> Ints:
-        """Give the weights of edges, ``[plane, edge]``."""
+        """Return the weights of edges, ``[plane, edge]``."""
         found = edge_weights(edges.sources, edges.targets, salts[edges.sources], self.key, primes)
         return found.astype(np.int64)
 
     def change(self, inserted: Edges, deleted: Edges, primes: tuple[int, ...]) -> tuple[Edges, Ints]:
-        """Give the edges of a batch, and by how much their weights change."""
+        """Return the edges of a batch, and by how much their weights change."""
         ends = zip((inserted.sources, inserted.targets), (deleted.sources, deleted.targets), strict=True)
         edges = Edges(*(np.append(*side) for side in ends))
         signs = np.repeat(np.array([1, -1]), [len(inserted), len(deleted)])
@@ -96,7 +96,7 @@ class Graph:
     def redrawn(
         self, inserted: Edges, deleted: Edges, salts: npt.NDArray[np.uint64], primes: tuple[int, ...]
     ) -> tuple[Edges, Ints]:
-        """Give all edges that leave the sources of a batch, and by how much their weights change with other salts.
+        """Return all edges that leave the sources of a batch, and by how much their weights change with other salts.
 
         The batch is in the graph already.
         """
@@ -108,7 +108,7 @@ class Graph:
 
 
 def _listed(successors: Successors, vertices: Ids) -> Edges:
-    """Give the edges of some vertices, in the direction that they are kept in."""
+    """Return the edges of some vertices, in the direction that they are kept in."""
     starts, degrees, targets = successors
     counts = degrees[vertices]
     places = np.arange(counts.sum()) + np.repeat(starts[vertices] - np.cumsum(counts) + counts, counts)

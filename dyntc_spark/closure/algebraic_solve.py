@@ -38,7 +38,7 @@ class LargeSystem(Exception):  # noqa: N818  (no error: the caller takes another
 
 
 def solved(right: Sparse, coefficients: Sparse, ring: Ring, most: int | None = None) -> Sparse:
-    """Give ``X``; raises ``SingularMatrixError`` when ``I - B`` has no inverse modulo one of the primes.
+    """Return ``X``; raises ``SingularMatrixError`` when ``I - B`` has no inverse modulo one of the primes.
 
     Raises ``LargeSystem`` before it starts when a component has more than ``most`` lines.
 
@@ -81,7 +81,7 @@ def solved(right: Sparse, coefficients: Sparse, ring: Ring, most: int | None = N
 
 
 def _segments(sizes: Ids) -> Iterator[tuple[int, int]]:
-    """Give runs of components: each large one by itself, and the small ones between them."""
+    """Yield runs of components: each large one by itself, and the small ones between them."""
     start = 0
     for at in np.flatnonzero(sizes >= LARGE).tolist():
         if start < at:
@@ -93,7 +93,7 @@ def _segments(sizes: Ids) -> Iterator[tuple[int, int]]:
 
 
 def _at(lines: Sparse, ids: Ids) -> Sparse:
-    """Give the entries of lines at ``ids``, in any order, renumbered by their place there."""
+    """Return the entries of lines at ``ids``, in any order, renumbered by their place there."""
     order = np.argsort(ids)
     kept = lazy_lines.restrict(lines, ids[order])
     columns = order[kept.columns]
@@ -114,7 +114,7 @@ def _small(part: Sparse, own: Sparse, sizes: Ids, cyclic: npt.NDArray[np.bool_],
 
 
 def _inverses(within: Sparse, component: Ids, sizes: Ids, cyclic: npt.NDArray[np.bool_], ring: Ring) -> Sparse:
-    """Give the inverses of ``I - B`` on each component, as one block diagonal matrix."""
+    """Return the inverses of ``I - B`` on each component, as one block diagonal matrix."""
     count = within.shape[0]
     firsts = np.cumsum(sizes) - sizes
     plain = np.flatnonzero(~cyclic[component])
@@ -159,7 +159,7 @@ def _dense(part: Sparse, own: Sparse, ring: Ring) -> Sparse:
 
 
 def _minus(square: Ints, ring: Ring) -> Iterator[tuple[Ints, int]]:
-    """Give ``I - B`` modulo each prime."""
+    """Yield ``I - B`` modulo each prime."""
     for layer, p in zip(square, ring.modulus or (), strict=True):
         yield (np.eye(len(layer), dtype=np.int64) - layer) % p, p
 

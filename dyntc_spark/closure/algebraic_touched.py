@@ -102,24 +102,24 @@ class Touched:
         return matrix.gather(columns=lines)[1]
 
     def _own(self, columns: Sparse, rows: Sparse) -> tuple[Sparse, Sparse]:
-        """Give, for each of these lines, which lines are added to it; and those lines."""
+        """Return, for each of these lines, which lines are added to it; and those lines."""
         chosen, added = (columns, rows) if self.by_row else (rows, columns)
         return lazy_lines.columns_at(chosen, self.lines), added
 
 
 def ancestors(lines: Lines) -> Ids:
-    """Give ``R``."""
+    """Return ``R``."""
     return np.union1d(lines.columns.columns, lines.sources)
 
 
 def compared(before: LazyMatrix, after: LazyMatrix, rows: Ids) -> tuple[Edges, Edges]:
-    """Give the pairs that are in these rows of one matrix and not in those of the other: a job for each."""
+    """Return the pairs that are in these rows of one matrix and not in those of the other: a job for each."""
     old, new = (keys_of(pairs(rows, matrix.gather(rows=rows)[0], diagonal=False)) for matrix in (before, after))
     return edges_of(reach.without(new, old)), edges_of(reach.without(old, new))
 
 
 def pairs(vertices: Ids, lines: Sparse, *, diagonal: bool = True) -> Edges:
-    """Give the pairs that lines of ``N`` stand for: each vertex with itself too, or (not ``diagonal``) never."""
+    """Return the pairs that lines of ``N`` stand for: each vertex with itself too, or (not ``diagonal``) never."""
     near, far = vertices[lines.rows], lines.columns.astype(np.int64)
     other = near != far
     keys = keys_of(Edges(near[other], far[other]))

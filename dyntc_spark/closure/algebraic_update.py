@@ -50,7 +50,7 @@ class Lines(NamedTuple):
     rows: Sparse
 
     def updated(self, factors: Factors, ring: Ring) -> Lines:
-        """Give the same lines of ``M + J·I``."""
+        """Return the same lines of ``M + J·I``."""
         part = Buffers((factors.columns.shape[1], factors.rows.shape[1]), ring)
         part.append(*factors)
         columns, rows = part.add_columns(self.columns, self.sources), part.add_rows(self.rows, self.targets)
@@ -63,7 +63,7 @@ Step: TypeAlias = Callable[[Edges, Ints, Lines, Ring, int | None], Factors]
 def factors(
     edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None = None, *, parts: int = 1
 ) -> Factors:
-    """Give the update for edges whose weights change by ``weights[plane, edge]``, in ``[0, p)``.
+    """Return the update for edges whose weights change by ``weights[plane, edge]``, in ``[0, p)``.
 
     A batch in ``parts`` is a sequence of updates, each of some of the changed rows or columns: each solves a system of
     its own, and the lines that the later ones need are brought up to date here, without another job.
@@ -128,13 +128,13 @@ def gathered(matrix: LazyMatrix, edges: Edges) -> Lines:
 
 
 def with_identity(lines: Sparse, ids: Ids, ring: Ring) -> Sparse:
-    """Give lines of ``M`` from those of ``N = M - I``: line ``q`` is that of vertex ``ids[q]``."""
+    """Return lines of ``M`` from those of ``N = M - I``: line ``q`` is that of vertex ``ids[q]``."""
     ones = sparse.from_coordinates(np.arange(len(ids)), ids, ring.values(None, len(ids)), lines.shape, ring.modulus)
     return sparse.add(lines, ones, ring.modulus)
 
 
 def negated(lines: Sparse, ring: Ring) -> Sparse:
-    """Give ``-lines``."""
+    """Return ``-lines``."""
     primes = np.array(ring.modulus, lines.values.dtype)[:, None]
     return Sparse(lines.shape, lines.rows, lines.columns, np.where(lines.values, primes - lines.values, 0))
 

@@ -242,7 +242,7 @@ class Centres(KleeneClosure):
         return self._records
 
     def moved(self, backend: Backend) -> Centres:
-        """Give the same engine with D0 on another backend, itself when it is there; no rebuild."""
+        """Return the same engine with D0 on another backend, itself when it is there; no rebuild."""
         if backend is self._where:
             return self
         self._ready()

@@ -182,6 +182,6 @@ def _packed(lines: Sparse) -> certificate.Lines:
 
 
 def joined(found: Sequence[Edges]) -> Edges:
-    """Give several lists of pairs as one."""
+    """Return several lists of pairs as one."""
     ends = zip(*((part.sources, part.targets) for part in found), strict=True)
     return Edges.of(*(np.concatenate(side) for side in ends))

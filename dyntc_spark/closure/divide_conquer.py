@@ -169,7 +169,7 @@ class DivideConquer(KleeneClosure):
         return super()._bytes() + self._closure.bytes
 
     def moved(self, backend: Backend) -> DivideConquer:
-        """Give the same engine with its polynomials on another backend, itself when it is there; no rebuild."""
+        """Return the same engine with its polynomials on another backend, itself when it is there; no rebuild."""
         if backend is self._where:
             return self
         self._ready()

@@ -27,18 +27,18 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 def keys_of(edges: Edges) -> Ids:
-    """Give the key of each edge; keys ascend as the pairs (source, target) do."""
+    """Return the key of each edge; keys ascend as the pairs (source, target) do."""
     keys: Ids = (edges.sources << 32) | edges.targets
     return keys
 
 
 def edges_of(keys: Ids) -> Edges:
-    """Give the edges that have these keys."""
+    """Return the edges that have these keys."""
     return Edges(keys >> 32, keys & _LOW)
 
 
 def distinct(keys: Ids) -> Ids:
-    """Give each key once, ascending."""
+    """Return each key once, ascending."""
     if len(keys) < 2:
         return keys
     ascending = np.sort(keys)
@@ -48,7 +48,7 @@ def distinct(keys: Ids) -> Ids:
 
 
 def checked(edges: Edges, vertices: int) -> Edges:
-    """Give the edges back; refuse those with an end that is no vertex, or without one."""
+    """Return the edges back; refuse those with an end that is no vertex, or without one."""
     if not 0 <= vertices <= MOST_VERTICES:
         raise IndexOutsideError(f"from 0 to {MOST_VERTICES} vertices", f"{vertices}", "Cut the graph into parts.")
     if len(edges.sources) != len(edges.targets):
@@ -61,7 +61,7 @@ def checked(edges: Edges, vertices: int) -> Edges:
 
 
 def answered(found: Flags, pairs: Edges, vertices: int) -> Flags:
-    """Give answers about pairs back; refuse the pairs where a kernel gave none, for some end is no vertex."""
+    """Return answers about pairs back; refuse the pairs where a kernel gave none, for some end is no vertex."""
     if len(found) != len(pairs):
         checked(pairs, vertices)
     return found
@@ -119,12 +119,12 @@ class EdgeSet:
         return edges_of(self.keys)
 
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
-        """Tell for each edge whether it is in the set: a binary search."""
+        """Return for each edge whether it is in the set: a binary search."""
         found: npt.NDArray[np.bool_] = edge_keys.among(*self._parts, keys_of(edges))
         return found
 
     def replaced(self, inserted: Edges, deleted: Edges) -> EdgeSet:
-        """Give the set without ``deleted`` and with ``inserted``, itself when it is the same.
+        """Return the set without ``deleted`` and with ``inserted``, itself when it is the same.
 
         Costs a search for each change, and the changes since the last pass over the set: these are
         few, for there is such a pass when they are more than a small multiple of the root of its size.
@@ -140,16 +140,16 @@ class EdgeSet:
         return changed
 
     def minus(self, other: EdgeSet) -> Edges:
-        """Give the edges that ``other`` does not have."""
+        """Return the edges that ``other`` does not have."""
         return edges_of(without(self.keys, other.keys))
 
     def adjacency(self, vertices: int) -> tuple[Ids, npt.NDArray[np.int32]]:
-        """Give the edges of vertex ``v`` as ``targets[offsets[v]:offsets[v + 1]]``, for all vertices."""
+        """Return the edges of vertex ``v`` as ``targets[offsets[v]:offsets[v + 1]]``, for all vertices."""
         firsts = np.arange(vertices + 1, dtype=np.int64) << 32
         return np.searchsorted(self.keys, firsts), (self.keys & _LOW).astype(np.int32)
 
     def leaving(self, sources: Ids) -> Edges:
-        """Give the edges that leave ``sources``, in the order of these."""
+        """Return the edges that leave ``sources``, in the order of these."""
         begins = np.searchsorted(self.keys, sources << 32)
         counts = np.searchsorted(self.keys, (sources + 1) << 32) - begins
         starts = np.cumsum(counts) - counts
@@ -157,7 +157,7 @@ class EdgeSet:
         return edges_of(self.keys[places])
 
     def entering(self, target: int) -> Edges:
-        """Give the edges that enter a vertex: a pass over the set."""
+        """Return the edges that enter a vertex: a pass over the set."""
         return edges_of(self.keys[self.keys.astype(np.int32) == target])  # the lower half of a key is the target
 
     def __len__(self) -> int:

@@ -34,7 +34,7 @@ class Edges:
 
     @classmethod
     def of(cls, sources: npt.ArrayLike = (), targets: npt.ArrayLike = ()) -> Edges:
-        """Give two lists of vertex numbers as edges."""
+        """Return two lists of vertex numbers as edges."""
         return cls(np.asarray(sources, np.int64).reshape(-1), np.asarray(targets, np.int64).reshape(-1))
 
     def __len__(self) -> int:
@@ -123,7 +123,7 @@ class Engine(ABC):
         return int(self.stats().get("bytes", 0))
 
     def moved(self, backend: Backend) -> Engine:
-        """Give the same engine with the same state on another backend, itself when it is there; no rebuild."""
+        """Return the same engine with the same state on another backend, itself when it is there; no rebuild."""
         del backend
         raise self._lacks("a state that can be moved")
 

@@ -89,7 +89,7 @@ class KleeneClosure(Engine):
 
     @abstractmethod
     def _saved(self) -> Callable[[], None]:
-        """Give what puts the state back as it is now."""
+        """Return what puts the state back as it is now."""
 
     def _most_centres(self) -> int:
         """From how many centres on a batch is answered by Init*."""

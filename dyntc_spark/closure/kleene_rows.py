@@ -130,7 +130,7 @@ def _uniting(
 
 
 def _told(rows: dict[int, Flags], joined: Joined | None, tell: Tell) -> Batches:
-    """Give what is told of the rows of a block row, whose parts are united."""
+    """Yield what is told of the rows of a block row, whose parts are united."""
     for first, flags in rows.items():
         numbers = np.arange(first, first + len(flags))
         flags[np.arange(len(flags)), numbers] = True

@@ -111,7 +111,7 @@ def _differences(work: Comparison, old: Stripes, new: Stripes, which: Ids) -> It
 
 
 def _by_words(before: Version, after: Version, which: Ids) -> Iterator[pa.RecordBatch]:
-    """Give the pairs of words that differ; members are the same."""
+    """Yield the pairs of words that differ; members are the same."""
     offsets, vertices = by_number(after.members, after.vertices)
     width, scratch, most = after.stripes.width, spread(len(after.members.size)), max(_PAIRS, after.vertices)
     for s in which.tolist():
@@ -122,7 +122,7 @@ def _by_words(before: Version, after: Version, which: Ids) -> Iterator[pa.Record
 
 
 def _by_rows(work: Comparison, before: Version, after: Version, which: Ids) -> Iterator[pa.RecordBatch]:
-    """Give the pairs of vertices whose rows differ and whose component has the same number."""
+    """Yield the pairs of vertices whose rows differ and whose component has the same number."""
     width = after.stripes.width
     lanes = (which[:, None] * width + np.arange(width, dtype=np.int32)).ravel()
     if len(work.changed) <= FEW_CHANGED:

@@ -216,7 +216,7 @@ def unfolding(members: Members, overlay: Overlay, vertices: int, wanted: Flags |
 
 
 def _unfolded(version: Version, vertices: Ids, ends: Offsets) -> Iterator[pa.RecordBatch]:
-    """Give vertices with what they reach, in batches; ``ends`` says where each list ends, one behind the other."""
+    """Yield vertices with what they reach, in batches; ``ends`` says where each list ends, one behind the other."""
     begin = 0
     while begin < len(vertices):
         upto = (ends[begin - 1] if begin else 0) + _BATCH
@@ -246,7 +246,7 @@ def exhibiting(firsts: Offsets, overlay: Overlay) -> Task:
 def written(
     stripes: Stripes, first: int, end: int, size: int, reports: tuple[tuple[int, int], ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Give the stripes of a block, cut again where it has more than twice ``size`` bytes."""
+    """Yield the stripes of a block, cut again where it has more than twice ``size`` bytes."""
     block = Block(first, payload.picked(stripes, np.arange(first, end, dtype=np.int32)))
     taken = int(payload.byte_sizes(block.stripes).sum())
     for part in block.cut(size if taken > 2 * size else taken):
@@ -278,7 +278,7 @@ def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401  (a number or a buffer)
 
 
 def _block(block: Block, origin: int, *counts: tuple[int, int]) -> pa.RecordBatch:
-    """Give a block, the bytes of its stripes, and counts."""
+    """Return a block, the bytes of its stripes, and counts."""
     sizes = payload.byte_sizes(block.stripes).tobytes()
     reports = [{"operation": SIZES, "key": block.first, "payload": sizes}]
     reports += [{"operation": what, "key": count, "payload": None} for what, count in counts]
@@ -286,7 +286,7 @@ def _block(block: Block, origin: int, *counts: tuple[int, int]) -> pa.RecordBatc
 
 
 def answer(first: int, found: bytes) -> pa.RecordBatch:
-    """Give bytes under a key."""
+    """Return bytes under a key."""
     return _batch(first, None, found, None)
 
 

@@ -289,7 +289,7 @@ class Logarithmic(KleeneClosure):
         return self._last
 
     def moved(self, backend: Backend) -> Logarithmic:
-        """Give the same engine with the same state on another backend, itself when it is there; no rebuild."""
+        """Return the same engine with the same state on another backend, itself when it is there; no rebuild."""
         if backend is self._where:
             return self
         self._ready()
@@ -347,7 +347,7 @@ def _levels_for(room: int) -> int:
 
 
 def _first(edges: Edges, kinds: Mapping[str, Kind]) -> LocalState:
-    """Give V_0, and zero for all the rest."""
+    """Return V_0, and zero for all the rest."""
     every = np.arange(kinds["V0"].grid.shape[0])
     places = np.concatenate([edges.sources, every]), np.concatenate([edges.targets, every])
     first = LocalBackend().from_entries(places, kinds["V0"], "V0")

@@ -80,7 +80,7 @@ def _bits(words: Words) -> Block:
 
 
 def _words(block: Block | None, node: Node) -> Words:
-    """Give the packed rows of a leaf."""
+    """Return the packed rows of a leaf."""
     if block is None:
         return bits.zeros(len(node.all), len(node.all))
     dense = codec.densify(block)

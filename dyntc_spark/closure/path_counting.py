@@ -290,7 +290,7 @@ class PathCounting(Engine):
         return "local" if isinstance(self._where, LocalBackend) else "spark"
 
     def moved(self, backend: Backend) -> PathCounting:
-        """Give the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
+        """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
         matrix = self.matrix.moved(backend)
         if matrix is self.matrix:
             return self

@@ -92,7 +92,7 @@ class Lines:
         self._ring = ring
 
     def factors(self, changes: list[Change]) -> tuple[Sparse, Sparse]:
-        """Give ``J`` and ``I`` with ``M' = M + J·I`` after all ``changes``, as stacks of lines."""
+        """Return ``J`` and ``I`` with ``M' = M + J·I`` after all ``changes``, as stacks of lines."""
         columns, rows = zip(*self._parts(changes), strict=True)
         return reduce(lazy_lines.stacked, columns), reduce(lazy_lines.stacked, rows)
 
@@ -140,6 +140,6 @@ class Lines:
 
 
 def _numbered(vertices: Ids) -> tuple[Ids, Ids]:
-    """Give each vertex as a number among the distinct ones, and how often each of these occurs."""
+    """Return each vertex as a number among the distinct ones, and how often each of these occurs."""
     _, number, count = np.unique(vertices, return_inverse=True, return_counts=True)
     return number, count

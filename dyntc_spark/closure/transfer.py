@@ -50,7 +50,7 @@ def held_bytes(state: State) -> int | None:
 
 
 def transferred(state: State, backend: Backend) -> State:
-    """Give a state on ``backend``, itself where it is there: at most two jobs, one where one end is this process."""
+    """Return a state on ``backend``, itself where it is there: at most two jobs, one where one end is this process."""
     if state.backend is backend:
         return state
     here = state if isinstance(state, LocalState) else state.to_local()  # type: ignore[attr-defined]

@@ -107,15 +107,15 @@ class Buffers:
         self._i.grow(shape[1])
 
     def add_rows(self, lazy: Sparse, ids: Ids) -> Sparse:
-        """Give the rows ``ids`` of ``Lazy + Buf_J·Buf_I`` from those of ``Lazy``."""
+        """Return the rows ``ids`` of ``Lazy + Buf_J·Buf_I`` from those of ``Lazy``."""
         return lazy_lines.combine(lazy, lazy_lines.columns_at(self.columns_j, ids), self.rows_i, self._modulus)
 
     def add_columns(self, lazy: Sparse, ids: Ids) -> Sparse:
-        """Give the columns ``ids`` of ``Lazy + Buf_J·Buf_I`` from those of ``Lazy``."""
+        """Return the columns ``ids`` of ``Lazy + Buf_J·Buf_I`` from those of ``Lazy``."""
         return lazy_lines.combine(lazy, lazy_lines.columns_at(self.rows_i, ids), self.columns_j, self._modulus)
 
     def entries(self, rows: Ids, columns: Ids) -> Ints:
-        """Give the inner products of Lookup: ``values[plane, q]`` at ``(rows[q], columns[q])``."""
+        """Return the inner products of Lookup: ``values[plane, q]`` at ``(rows[q], columns[q])``."""
         left, x = np.unique(rows, return_inverse=True)
         right, y = np.unique(columns, return_inverse=True)
         found = lazy_lines.columns_at(self.columns_j, left), lazy_lines.columns_at(self.rows_i, right)

@@ -29,7 +29,7 @@ TILE = 2**21  #: entries of a dense result at a time
 
 
 def heavy(coefficients: Sparse, lines: Sparse, modulus: Modulus) -> Ids:
-    """Give those of the lines, ascending, whose part of the products is better formed densely; none, if few are.
+    """Return those of the lines, ascending, whose part of the products is better formed densely; none, if few are.
 
     Such lines are long and enter many sums, and together they fill the rows that they change.
     """
@@ -50,7 +50,7 @@ def heavy(coefficients: Sparse, lines: Sparse, modulus: Modulus) -> Ids:
 def merged(
     base: Sparse, coefficients: Sparse, lines: Sparse, modulus: tuple[int, ...], starts_of: Callable[[Sparse], Ids]
 ) -> tuple[Ids, Numbers, Ints]:
-    """Give ``base + coefficients · lines``: where each line begins, columns, and residues ``[plane, entry]``.
+    """Return ``base + coefficients · lines``: where each line begins, columns, and residues ``[plane, entry]``.
 
     ``starts_of`` tells where the lines of a stack begin.
     """
@@ -87,7 +87,7 @@ def merged(
 def sums(
     base: Sparse, coefficients: Sparse, lines: Sparse, modulus: tuple[int, ...], starts_of: Callable[[Sparse], Ids]
 ) -> Sparse:
-    """Give the same as a stack of lines."""
+    """Return the same as a stack of lines."""
     starts, columns, values = merged(base, coefficients, lines, modulus, starts_of)
     rows = np.repeat(np.arange(base.shape[0], dtype=np.int32), np.diff(starts))
     return Sparse(base.shape, rows, columns, values)

@@ -33,7 +33,7 @@ SCHEMA = "row bigint, column bigint, values array<bigint>"
 
 
 def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
-    """Give ``row``, ``column`` and ``values`` (one an integer plane) of M at each pair; starts no job by itself.
+    """Return ``row``, ``column`` and ``values`` (one an integer plane) of M at each pair; starts no job by itself.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
 
 
 def reached_frame(matrix: LazyMatrix, count: int, *, look: bool = False) -> DataFrame:
-    """Give ``number int`` and ``reached array<int>`` for each of the first ``count`` rows; starts no job by itself.
+    """Return ``number int`` and ``reached array<int>`` for each of the first ``count`` rows; starts no job by itself.
 
     ``reached`` are the columns of the entries that are not zero, and the row's own number, sorted. With ``look`` one
     job looks first whether Spark has the blocks, and ``LostBlocksError`` is raised where it has not.
@@ -110,7 +110,7 @@ def _listing(kind: Kind, pending: tuple[Buffers, ...], count: int) -> Callable[[
 
 
 def _lists(lines: Sparse, ids: npt.NDArray[np.int32]) -> pa.RecordBatch:
-    """Give the first lines as lists, each with its own id."""
+    """Return the first lines as lists, each with its own id."""
     own = np.arange(len(ids), dtype=np.int64)
     kept = lines.rows < len(ids)
     keys = np.union1d(lines.rows[kept].astype(np.int64) << 32 | lines.columns[kept], own << 32 | ids)
@@ -142,7 +142,7 @@ def _answering(kind: Kind, pending: tuple[Buffers, ...]) -> Callable[[Batches], 
 
 
 def _runs(stripes: Ints, blocks: Ints) -> Iterator[tuple[int, int]]:
-    """Give each block by itself, and the pairs of each stripe together."""
+    """Yield each block by itself, and the pairs of each stripe together."""
     changes = (np.diff(stripes) != 0) | blocks[1:] | blocks[:-1]
     ends = np.flatnonzero(changes) + 1
     yield from zip([0, *ends.tolist()], [*ends.tolist(), len(stripes)], strict=True) if len(stripes) else ()

@@ -81,7 +81,7 @@ class LayeredState(State):
         return cls(backend, kinds, (_absent(backend, 0, count),), nothing, nothing)
 
     def grown(self, kinds: Mapping[str, Kind]) -> LayeredState:
-        """Give the same matrices with zeros appended, so that they are of these kinds: no job, and no stripe changes.
+        """Return the same matrices with zeros appended, so that they are of these kinds: no job, and no stripe changes.
 
         The new stripes are a layer of their own; the others get their new width when they are read.
         """
@@ -220,7 +220,7 @@ class LayeredState(State):
     def _shipped(
         self, operations: tuple[Operation[Any], ...]
     ) -> tuple[tuple[Operation[Any], ...], dict[str, DataFrame]]:
-        """Give the operations to ship, and the slices of strips that are too large for it, by key."""
+        """Return the operations to ship, and the slices of strips that are too large for it, by key."""
         shipped: list[Operation[Any]] = []
         joined: dict[str, DataFrame] = {}
         for number, operation in enumerate(operations):

@@ -51,7 +51,7 @@ def nothing(count: int, length: int, planes: int, modulus: Modulus) -> Sparse:
 
 
 def from_array(array: Ints, ring: Ring) -> Sparse:
-    """Give lines written out, ``[line, place]`` or ``[plane, line, place]``, as a stack."""
+    """Return lines written out, ``[line, place]`` or ``[plane, line, place]``, as a stack."""
     flat = array if array.ndim == 2 else array.any(axis=0)
     rows, columns = np.nonzero(flat)
     values = ring.values(array[..., rows, columns], len(rows))
@@ -59,7 +59,7 @@ def from_array(array: Ints, ring: Ring) -> Sparse:
 
 
 def combine(base: Sparse, coefficients: Sparse, lines: Sparse, modulus: Modulus) -> Sparse:
-    """Give ``base + coefficients · lines``.
+    """Return ``base + coefficients · lines``.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def combine(base: Sparse, coefficients: Sparse, lines: Sparse, modulus: Modulus)
 
 
 def substitute(base: Sparse, coefficients: Sparse, order: Ids, modulus: Modulus) -> Sparse:
-    """Give the lines ``X = base + coefficients · X``.
+    """Return the lines ``X = base + coefficients · X``.
 
     Line ``i`` may depend only on lines that stand before it in ``order``.
 
@@ -100,7 +100,7 @@ def substitute(base: Sparse, coefficients: Sparse, order: Ids, modulus: Modulus)
 
 
 def columns_at(lines: Sparse, ids: npt.ArrayLike) -> Sparse:
-    """Give the columns ``ids`` of a stack of lines, as lines of their own: ``len(ids) x count``.
+    """Return the columns ``ids`` of a stack of lines, as lines of their own: ``len(ids) x count``.
 
     Costs a binary search an id and line, or a pass over all entries where that is less.
     """
@@ -113,7 +113,7 @@ def columns_at(lines: Sparse, ids: npt.ArrayLike) -> Sparse:
 
 
 def restrict(lines: Sparse, ids: Ids) -> Sparse:
-    """Give the entries at the ascending ``ids`` only, renumbered by their place there."""
+    """Return the entries at the ascending ``ids`` only, renumbered by their place there."""
     ids = ids.astype(np.int32)  # as the columns are, which a search would convert first
     places = np.searchsorted(ids, lines.columns)
     kept = places < len(ids)
@@ -123,14 +123,14 @@ def restrict(lines: Sparse, ids: Ids) -> Sparse:
 
 
 def split(coefficients: Sparse, lines: Sparse, some: Ids) -> tuple[tuple[Sparse, Sparse], tuple[Sparse, Sparse]]:
-    """Give two products whose sum is ``coefficients · lines``: that of ``some`` lines, and that of the others."""
+    """Return two products whose sum is ``coefficients · lines``: that of ``some`` lines, and that of the others."""
     others = np.setdiff1d(np.arange(lines.shape[0]), some)
     first, second = ((restrict(coefficients, ids), sparse.take_rows(lines, ids)) for ids in (some, others))
     return first, second
 
 
 def with_units(lines: Sparse, ids: Ids) -> Sparse:
-    """Give each line with a 1 at its own id, where it must have no entry yet.
+    """Return each line with a 1 at its own id, where it must have no entry yet.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def with_units(lines: Sparse, ids: Ids) -> Sparse:
 
 
 def dot(left: Sparse, right: Sparse, x: Ids, y: Ids, modulus: Modulus) -> Ints:
-    """Give the inner product of line ``x[q]`` of ``left`` and line ``y[q]`` of ``right``: ``values[plane, q]``."""
+    """Return the inner product of line ``x[q]`` of ``left`` and line ``y[q]`` of ``right``: ``values[plane, q]``."""
     out = np.zeros((len(left.values), len(x)), np.int64)
     fits = _dots(
         *(starts_of(left), left.columns, left.values),
@@ -162,7 +162,7 @@ def dot(left: Sparse, right: Sparse, x: Ids, y: Ids, modulus: Modulus) -> Ints:
 
 
 def stacked(first: Sparse, second: Sparse) -> Sparse:
-    """Give the lines of both, one stack on the other."""
+    """Return the lines of both, one stack on the other."""
     return Sparse(
         (first.shape[0] + second.shape[0], first.shape[1]),
         np.concatenate([first.rows, second.rows + np.int32(first.shape[0])]),
@@ -172,7 +172,7 @@ def stacked(first: Sparse, second: Sparse) -> Sparse:
 
 
 def zeroed(length: int) -> Numbers:
-    """Give zeros that a kernel may use as it likes, if it leaves zeros behind: one array a thread, never cleared."""
+    """Return zeros that a kernel may use as it likes, if it leaves zeros behind: one array a thread, never cleared."""
     slots: Numbers | None = getattr(_scratch, "slots", None)
     if slots is None or len(slots) < length:
         slots = _scratch.slots = np.zeros(length, np.int32)

@@ -169,7 +169,7 @@ class LazyMatrix:
         self._buffers = Buffers(self.shape, self.ring)
 
     def moved(self, backend: Backend) -> LazyMatrix:
-        """Give the same matrix on another backend, itself when it is there: one job, and no rebuild.
+        """Return the same matrix on another backend, itself when it is there: one job, and no rebuild.
 
         The two go their own ways afterwards; a rebuild that is under way here starts again there.
         """

@@ -22,7 +22,7 @@ from dyntc_spark.kernels.block import Block, Dense, Ints, Shape, Sparse
 
 
 def widened(block: Block | None, shape: Shape) -> Block | None:
-    """Give a stripe that was written before the matrix grew with the shape that it has now."""
+    """Return a stripe that was written before the matrix grew with the shape that it has now."""
     if block is None or block.shape == shape:
         return block
     if isinstance(block, Sparse):
@@ -165,6 +165,6 @@ class Fold(Operation[None]):
 
 
 def _wide(block: Sparse, ring: Ring) -> Sparse:
-    """Give counts in 64 bits, residues in 32."""
+    """Return counts in 64 bits, residues in 32."""
     kind = np.int32 if ring.modulus else np.int64
     return Sparse(block.shape, block.rows, block.columns, block.values.astype(kind, copy=False))

@@ -31,7 +31,7 @@ BY_ROW, BY_COLUMN = "by_row", "by_column"
 
 
 def stripes_of(shape: tuple[int, int], height: int, ring: Ring) -> dict[str, Kind]:
-    """Give the kinds of a matrix of this shape in stripes of rows, and of columns."""
+    """Return the kinds of a matrix of this shape in stripes of rows, and of columns."""
     return {
         name: Kind(Grid(Axis(down, height), Axis(across, max(1, across))), ring)
         for name, (down, across) in ((BY_ROW, shape), (BY_COLUMN, shape[::-1]))
@@ -39,7 +39,7 @@ def stripes_of(shape: tuple[int, int], height: int, ring: Ring) -> dict[str, Kin
 
 
 def grown(state: LocalState, kinds: dict[str, Kind]) -> LocalState:
-    """Give a state with zeros appended, so that its matrices are of these kinds."""
+    """Return a state with zeros appended, so that its matrices are of these kinds."""
     blocks = {
         name: {at: wide for at, block in found.items() if (wide := widened(block, kinds[name].grid.extent(*at)))}
         for name, found in state.blocks.items()
@@ -113,7 +113,7 @@ class _Side:
         self.held = _entries(state, name, self.stripes)
 
     def fold(self, low: int, high: int) -> Fold:
-        """Give the operation that rebuilds the stripes numbered ``low … high - 1`` here."""
+        """Return the operation that rebuilds the stripes numbered ``low … high - 1`` here."""
         axis, left, slices = self._kind.grid.down, self._left, {}
         for stripe, begin, end in zip(
             self.stripes[low:high].tolist(), self._bounds[low:high], self._bounds[low + 1 : high + 1], strict=True

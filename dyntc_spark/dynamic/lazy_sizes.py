@@ -51,7 +51,7 @@ class Lengths(Operation[Ids]):
 
 
 def lengths(matrix: LazyMatrix, count: int) -> tuple[Ids, Ids]:
-    """Give the lengths of the first rows and columns of a lazy matrix without what its buffers hold: one job."""
+    """Return the lengths of the first rows and columns of a lazy matrix without what its buffers hold: one job."""
     by_row, by_column = matrix.state.run(
         *(Lengths(name, matrix.kinds[name].grid, count) for name in (BY_ROW, BY_COLUMN))
     )[1]

@@ -54,7 +54,7 @@ class Keys:
         return cls(()).grown(kinds)
 
     def grown(self, kinds: Mapping[str, Kind]) -> Keys:
-        """Give the stripes that are new numbers behind those that are there."""
+        """Return the stripes that are new numbers behind those that are there."""
         runs = list(self.runs)
         for name, kind in kinds.items():
             there = sum(run.count for run in self.runs if run.name == name)
@@ -68,12 +68,12 @@ class Keys:
         return sum(run.count for run in self.runs)
 
     def locate(self, key: int) -> tuple[str, int]:
-        """Give the matrix of a stripe, and its number there."""
+        """Return the matrix of a stripe, and its number there."""
         run = max((run for run in self.runs if run.key <= key), key=lambda run: run.key)
         return run.name, key - run.key + run.stripe
 
     def of_stripes(self, name: str, stripes: Sizes) -> Sizes:
-        """Give the keys of stripes of a matrix."""
+        """Return the keys of stripes of a matrix."""
         keys = np.zeros(len(stripes), np.int64)
         for run in self.runs:
             if run.name == name:
@@ -81,7 +81,7 @@ class Keys:
         return keys
 
     def stripe(self, name: str) -> str:
-        """Give the number of the stripe as a column, null for a stripe of another matrix."""
+        """Return the number of the stripe as a column, null for a stripe of another matrix."""
         cases = [
             f"WHEN key BETWEEN {run.key} AND {run.key + run.count - 1} THEN key - {run.key - run.stripe}"
             for run in self.runs
@@ -99,7 +99,7 @@ class Stripes:
         self._keys = keys
 
     def rewritten(self, columns: Mapping[str, pa.Array], place: int, key: int, reports: Reports) -> bytes | None:
-        """Give the new payload of the stripe ``key``, which is row ``place`` of the batch."""
+        """Return the new payload of the stripe ``key``, which is row ``place`` of the batch."""
         name, stripe = self._keys.locate(key)
         ring, payload = self._kinds[name].ring, columns["payload"][place]
 
@@ -117,7 +117,7 @@ class Stripes:
 
 
 def _slice(operation: Operation[Any], stripe: int, joined: pa.Array | None, place: int) -> Block | None:
-    """Give a strip's slice for a stripe: out of the joined column if there is one, else out of the strip itself."""
+    """Return a strip's slice for a stripe: out of the joined column if there is one, else out of the strip itself."""
     strip = operation.by_row
     if strip is None:
         return None
@@ -155,7 +155,7 @@ def rewriting(
 
 
 def read_written(table: pa.Table, operations: tuple[Operation[Any], ...]) -> tuple[Sizes, tuple[Any, ...]]:
-    """Give the keys and sizes of the stripes written, and the results of the operations."""
+    """Return the keys and sizes of the stripes written, and the results of the operations."""
     sizes, reports = [np.zeros((0, 2), np.int64)], Reports(operations)
     for rows in table.column("reports").to_pylist():
         for row in rows or ():
@@ -168,7 +168,7 @@ def read_written(table: pa.Table, operations: tuple[Operation[Any], ...]) -> tup
 
 
 def _finished(done: list[tuple[int, bytes | None]], reports: Reports) -> pa.RecordBatch:
-    """Give finished stripes; the first row holds what was reported, and, behind it, the keys and the sizes of all."""
+    """Return finished stripes; the first row holds what was reported, and, behind it, the keys and the sizes of all."""
     told = [
         (number, key, reports.operations[number].report_ring.encode(block) or b"")
         for (number, key), block in reports.found.items()

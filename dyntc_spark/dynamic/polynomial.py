@@ -220,7 +220,7 @@ class BooleanPolynomial:
     # --- looking ------------------------------------------------------------------------------
 
     def reading(self, *, rows: npt.ArrayLike | None = None, columns: npt.ArrayLike | None = None) -> Gather:
-        """Give the operation that reads rows or columns of ``S``, for ``then`` of an update.
+        """Return the operation that reads rows or columns of ``S``, for ``then`` of an update.
 
         Examples
         --------

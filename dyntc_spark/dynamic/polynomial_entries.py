@@ -36,7 +36,7 @@ class Places:
 
     @classmethod
     def of(cls, name: str, grid: Grid, entries: Any) -> Places:  # noqa: ANN401  (arrays)
-        """Give ``(rows, columns)`` or a two-dimensional Boolean array as places of the matrix ``name``, checked."""
+        """Return ``(rows, columns)`` or a two-dimensional Boolean array as places of the matrix ``name``, checked."""
         if not isinstance(entries, tuple):
             given = as_array(entries)
             if given.dtype == bool and given.ndim == 2:
@@ -180,7 +180,7 @@ class Renumber(Operation[None]):
 
 
 def ones_of(line: npt.ArrayLike, axis: Axis, what: str) -> Ids:
-    """Give the positions of the ones of a row or column."""
+    """Return the positions of the ones of a row or column."""
     given = as_array(line)
     if given.dtype == bool:
         if given.shape != (axis.length,):

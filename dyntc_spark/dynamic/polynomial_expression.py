@@ -98,7 +98,7 @@ class Polynomial:
 
 
 def variables(names: str) -> tuple[Polynomial, ...]:
-    """Give the variables whose names stand in ``names``, divided by blanks, as polynomials to calculate with."""
+    """Return the variables whose names stand in ``names``, divided by blanks, as polynomials to calculate with."""
     return tuple(Polynomial(((name,),)) for name in names.split())
 
 

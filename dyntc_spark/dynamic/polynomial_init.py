@@ -36,7 +36,7 @@ TOGETHER = 12  # products that one superstep brings to the state
 
 
 def start(backend: Backend, layout: Layout, here: Mapping[str, Places], there: Mapping[str, Any]) -> State:
-    """Give the variables and zero matrices for all the rest, as one state.
+    """Return the variables and zero matrices for all the rest, as one state.
 
     Values that are ``here``, in this process, travel together in one job; ``there``
     are values that live on the backend: matrices on our grids, or DataFrames of entries.
@@ -88,7 +88,7 @@ class _Distinct(NamedTuple):
 
 
 def _distinct(layout: Layout) -> tuple[list[_Distinct], dict[Word, str]]:
-    """Give the products to multiply, by level, and the matrix that holds the value of each word that is a factor."""
+    """Return the products to multiply, by level, and the matrix that holds the value of each word that is a factor."""
     words: dict[str, Word] = {bits(name): (name,) for name in layout.variables}
     values = {word: name for name, word in words.items()}
     found: dict[tuple[Word, Word], _Distinct] = {}

@@ -26,7 +26,7 @@ SPARSE_SHARE = 32  # a block is kept sparse below one entry in so many, where fi
 
 
 def writable(block: Block | None, shape: Shape, dtype: npt.DTypeLike) -> Ints:
-    """Give a block of integers as an array of its own."""
+    """Return a block of integers as an array of its own."""
     if isinstance(block, Dense):
         copy: Ints = block.values[0].astype(dtype)
         return copy
@@ -37,7 +37,7 @@ def writable(block: Block | None, shape: Shape, dtype: npt.DTypeLike) -> Ints:
 
 
 def stored(array: Ints) -> Block | None:
-    """Give an array as a block, dense or sparse, in the type that it has."""
+    """Return an array as a block, dense or sparse, in the type that it has."""
     nonzero = int(np.count_nonzero(array))
     if nonzero * SPARSE_SHARE >= array.size:
         return Dense(array[None]) if nonzero else None
@@ -45,7 +45,7 @@ def stored(array: Ints) -> Block | None:
 
 
 def slots(rows: Ints, columns: Ints, stamps: Ints, count: int) -> Slots:
-    """Give entries ``(slot, place, stamp)`` sorted by slot."""
+    """Return entries ``(slot, place, stamp)`` sorted by slot."""
     order = np.argsort(rows, kind="stable")
     starts = np.zeros(count + 1, np.int32)
     np.cumsum(np.bincount(rows, minlength=count), out=starts[1:])

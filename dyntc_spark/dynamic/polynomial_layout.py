@@ -187,7 +187,7 @@ def products_of(a: int, x: list[str]) -> list[Product]:
 
 
 def _checked(polynomial: Polynomial, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    """Give the shapes of the variables; refuse shapes that are missing, left over, or do not fit together."""
+    """Return the shapes of the variables; refuse shapes that are missing, left over, or do not fit together."""
     if set(shapes) != set(polynomial.variables):
         raise ShapeMismatchError(
             f"shapes for {', '.join(polynomial.variables)}",

@@ -279,7 +279,7 @@ class Vanished(Operation[tuple[Ids, Ids]]):
 
 
 def count_dtype(bound: int) -> np.dtype[Any]:
-    """Give the narrowest type that holds counts up to ``bound``.
+    """Return the narrowest type that holds counts up to ``bound``.
 
     >>> [count_dtype(bound).name for bound in (100, 1000, 100_000)]
     ['int8', 'int16', 'int32']
@@ -288,13 +288,13 @@ def count_dtype(bound: int) -> np.dtype[Any]:
 
 
 def _places_of(flags: Flags) -> Block | None:
-    """Give an array of Booleans as a block to report."""
+    """Return an array of Booleans as a block to report."""
     rows, columns = np.nonzero(flags)
     return BOOLEAN.from_coordinates(rows, columns, None, (flags.shape[0], flags.shape[1]))
 
 
 def _gathered(grid: Grid, blocks: Mapping[int, Block]) -> tuple[Ids, Ids]:
-    """Give rows and columns of the entries that the cells ``bi * width + bj`` reported."""
+    """Return rows and columns of the entries that the cells ``bi * width + bj`` reported."""
     found = [(NOWHERE, NOWHERE)]
     for key, block in blocks.items():
         bi, bj = divmod(key, grid.blocks[1])

@@ -117,7 +117,7 @@ class System(Layout):
         return self.begun(evaluate(self, state, 1).select({name: name for name in self.kinds}))
 
     def begun(self, state: State) -> Changing:
-        """Give the polynomials as they are after Init, with their values in ``state``."""
+        """Return the polynomials as they are after Init, with their values in ``state``."""
         last = {boundary: np.ones(axis.length, np.int32) for boundary, axis in self.axes.items()}
         return Changing(self, state, last, 1)
 

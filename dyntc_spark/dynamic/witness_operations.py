@@ -222,7 +222,7 @@ class Decrease(Operation[None]):
 
 
 def support(block: Block | None) -> Block | None:
-    """Give where a block is positive, as a Boolean block."""
+    """Return where a block is positive, as a Boolean block."""
     match block:
         case Dense():
             return codec.compact(Bits(block.shape, counts.positive(block.values[0])))

@@ -47,7 +47,7 @@ class Answers:
         return ArrowAnswers(self._door)
 
     def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
-        """Tell whether a path leads from ``src`` to ``dst``; with the state in this process it needs no Spark.
+        """Return whether a path leads from ``src`` to ``dst``; with the state in this process it needs no Spark.
 
         A vertex that the graph does not have is an error, or with ``unknown="false"`` reaches nothing.
         """
@@ -159,7 +159,7 @@ class Answers:
         return frame(session_for(self._spark), table)
 
     def _whole(self) -> tuple[DataFrame, DataFrame]:
-        """Give the closure, ``src`` and ``dst``, and the vertices of the same version, ``vertex``."""
+        """Return the closure, ``src`` and ``dst``, and the vertices of the same version, ``vertex``."""
         tables = self._tables()
         found = session_for(self._spark).sql(statement("closure"), None, vertices=tables.vertices, runs=tables.runs)
         return found.select("src", "dst"), tables.vertices.select("vertex")

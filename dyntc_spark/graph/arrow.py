@@ -53,13 +53,13 @@ class ArrowAnswers:
         self._door = door
 
     def reaches(self, src: Vertex, dst: Vertex, unknown: Unknown = "raise") -> bool:
-        """Tell whether a path leads from ``src`` to ``dst``."""
+        """Return whether a path leads from ``src`` to ``dst``."""
         pair = Ends(read_vertices([src], "src"), read_vertices([dst], "dst"))
         _, _, found = self._about(_numbering(pair, unknown), _reachable)
         return bool(found[0])
 
     def query(self, pairs: Table, unknown: Unknown = "raise", src: str = "src", dst: str = "dst") -> pa.Table:
-        """Give ``src``, ``dst``, ``reachable``, and ``paths`` where these are counted, for each row of ``pairs``."""
+        """Return ``src``, ``dst``, ``reachable``, and ``paths`` where these are counted, for each row of ``pairs``."""
         ends = read_ends(pairs, (src, dst))
 
         def answered(closure: Engine, numbers: Edges) -> tuple[npt.NDArray[np.bool_], pa.Array | None]:
@@ -76,19 +76,19 @@ class ArrowAnswers:
         return pa.table(columns)
 
     def descendants(self, vertex: Vertex, *, reflexive: bool = False) -> pa.Table:
-        """Give the vertices that a vertex reaches: the column ``vertex``."""
+        """Return the vertices that a vertex reaches: the column ``vertex``."""
         asked = _numbering_one(vertex)
         graph, number, found = self._about(asked, lambda closure, number: closure.descendants(number).targets)
         return pa.table({"vertex": graph.vertices.names(found if reflexive else found[found != number])})
 
     def ancestors(self, vertex: Vertex, *, reflexive: bool = False) -> pa.Table:
-        """Give the vertices that reach a vertex: the column ``vertex``."""
+        """Return the vertices that reach a vertex: the column ``vertex``."""
         asked = _numbering_one(vertex)
         graph, number, found = self._about(asked, lambda closure, number: closure.ancestors(number).sources)
         return pa.table({"vertex": graph.vertices.names(found if reflexive else found[found != number])})
 
     def pairs(self, *, reflexive: bool = False) -> pa.Table:
-        """Give the whole closure: ``src``, ``dst``, as dictionaries of the vertices, four bytes an end."""
+        """Return the whole closure: ``src``, ``dst``, as dictionaries of the vertices, four bytes an end."""
         vertices, found = self._door.ask_apart(
             lambda version, closure: (version.graph.vertices, closure.descendants(version.graph.vertices.used))
         )
@@ -102,15 +102,15 @@ class ArrowAnswers:
         return pa.table(ends, ["src", "dst"])
 
     def edges(self) -> pa.Table:
-        """Give the edges: ``src``, ``dst``."""
+        """Return the edges: ``src``, ``dst``."""
         return edges_table(self._door.now.graph)
 
     def vertices(self) -> pa.Table:
-        """Give the vertices: the column ``vertex``."""
+        """Return the vertices: the column ``vertex``."""
         return vertices_table(self._door.now.graph)
 
     def changes(self) -> pa.Table:
-        """Give the pairs that the last batch changed: ``src``, ``dst``, ``op``, ``version``."""
+        """Return the pairs that the last batch changed: ``src``, ``dst``, ``op``, ``version``."""
         version, difference = self._door.difference()
         ends, op = difference.named()
         number = pa.array(np.full(len(ends), version.number))
@@ -119,7 +119,7 @@ class ArrowAnswers:
     def explain(
         self, source: Vertex | Table, target: Vertex = NO_TARGET, src: str = "src", dst: str = "dst"
     ) -> pa.Table:
-        """Give a shortest path, or one for each row of a table of pairs; see `DynamicClosure.explain`."""
+        """Return a shortest path, or one for each row of a table of pairs; see `DynamicClosure.explain`."""
         if target is NO_TARGET:
             return self._explain_pairs(source, src, dst)
         pair = Ends(read_vertices([source], "vertex"), read_vertices([target], "vertex"))
@@ -200,17 +200,17 @@ class ArrowAnswers:
 
 
 def edges_table(graph: Graph) -> pa.Table:
-    """Give the edges of a graph: ``src``, ``dst``."""
+    """Return the edges of a graph: ``src``, ``dst``."""
     return _table(graph.named(graph.edges.edges))
 
 
 def vertices_table(graph: Graph) -> pa.Table:
-    """Give the vertices of a graph: the column ``vertex``."""
+    """Return the vertices of a graph: the column ``vertex``."""
     return pa.table({"vertex": graph.vertices.names()})
 
 
 def _numbering(ends: Ends, unknown: Unknown) -> Callable[[VertexTable], Edges]:
-    """Give what numbers pairs by a table: -1 for a vertex that it does not have, unless that is an error."""
+    """Return what numbers pairs by a table: -1 for a vertex that it does not have, unless that is an error."""
     if not isinstance(unknown, str) or unknown not in {"raise", "false"}:
         raise OptionError("unknown='raise' or unknown='false'", f"{unknown!r:.80}", "The former is the default.")
     refuse = unknown == "raise"
@@ -223,14 +223,14 @@ def _numbering_one(vertex: Vertex) -> Callable[[VertexTable], Ids]:
 
 
 def _reachable(closure: Engine, pairs: Edges) -> npt.NDArray[np.bool_]:
-    """Tell for each pair whether a path leads from one to the other; none does where one of them is unknown."""
+    """Return for each pair whether a path leads from one to the other; none does where one of them is unknown."""
     known, answers = _known(pairs), np.zeros(len(pairs), np.bool_)
     answers[known] = closure.query(pairs.sources[known], pairs.targets[known])
     return answers
 
 
 def _typed(ends: Ends, graph: Graph) -> Ends:
-    """Give pairs as they are, but those of an empty table with the type of the graph's vertices."""
+    """Return pairs as they are, but those of an empty table with the type of the graph's vertices."""
     nothing = graph.vertices.names([])
     return ends if len(ends) else Ends(nothing, nothing)
 

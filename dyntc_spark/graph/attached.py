@@ -196,7 +196,7 @@ class Attached(Shown):
         self._store.flush()
 
     def _is_known(self, batch_id: str | int | None) -> bool:
-        """Tell whether a batch was published before; refuse an id that cannot be remembered."""
+        """Return whether a batch was published before; refuse an id that cannot be remembered."""
         if batch_id is None:
             return False
         if self._store is None:

@@ -128,7 +128,7 @@ class Changed:
 
 
 def _counting(batches: Batches) -> Batches:
-    """Give pairs as they are, and behind them how many are new and how many are gone."""
+    """Yield pairs as they are, and behind them how many are new and how many are gone."""
     won = total = 0
     for batch in batches:
         won += batch.column("won").true_count

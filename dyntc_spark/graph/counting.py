@@ -18,11 +18,11 @@ class CountsPaths(Protocol):
     """An engine that tells how many paths lead from one vertex to another."""
 
     def count_paths(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> Any:  # noqa: ANN401  (`PathCounts`)
-        """Give ``counts``, and whether each is ``exact`` or only a lower bound."""
+        """Return ``counts``, and whether each is ``exact`` or only a lower bound."""
 
 
 def path_counts(engine: Engine, pairs: Edges) -> pa.Array | None:
-    """Give the number of paths for each pair, null where it is not known or has more than 38 digits.
+    """Return the number of paths for each pair, null where it is not known or has more than 38 digits.
 
     None from an engine that does not count.
     """

@@ -17,7 +17,7 @@ STEP_X, STEP_Y = 110, 24
 
 
 def html(title: str, last: Tally, graph: Graph, engine: Engine) -> str:
-    """Give the notebook's picture of a closure."""
+    """Return the notebook's picture of a closure."""
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in last.as_dict().items() if count)
     return (
         '<div style="font-family:sans-serif;font-size:13px">'
@@ -26,7 +26,7 @@ def html(title: str, last: Tally, graph: Graph, engine: Engine) -> str:
 
 
 def picture(graph: Graph, engine: Engine) -> str:
-    """Give the picture: nodes and edges of a small graph, the matrix of a larger one."""
+    """Return the picture: nodes and edges of a small graph, the matrix of a larger one."""
     condensed = Condensation.of(graph)
     if condensed.count <= MOST_NODES:
         return _nodes(layered(graph, condensed))

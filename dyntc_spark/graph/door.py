@@ -107,7 +107,7 @@ class Door:
             return self.ask(question)
 
     def difference(self) -> tuple[Version, Difference]:
-        """Give a version with the pairs that its batch has changed; worked out once for each version."""
+        """Return a version with the pairs that its batch has changed; worked out once for each version."""
         known, now = self._difference, self._now
         if known is not None and known[0].number == now.number and known[0].graph is now.graph:
             return known
@@ -215,7 +215,7 @@ class Door:
         self._now = self._placed(self._now)
 
     def _placed(self, version: Version) -> Version:
-        """Give a version with the engine that is at work, and where that has its state."""
+        """Return a version with the engine that is at work, and where that has its state."""
         engine = self.engine.current
         if (version.engine, version.backend) == (engine.name, engine.backend):
             return version

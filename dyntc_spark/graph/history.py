@@ -26,11 +26,11 @@ class Graph:
     origin: object = field(default_factory=object)
 
     def begun(self, edges: Edges, names: pa.Array) -> Graph:
-        """Give the first version with edges, in any order and with repetitions; its vertices are ``names``."""
+        """Return the first version with edges, in any order and with repetitions; its vertices are ``names``."""
         return Graph(self.vertices.added(names, np.arange(len(names))), EdgeSet.of(edges), self.origin)
 
     def after(self, inserted: Edges, deleted: Edges, names: pa.Array, numbers: Ids) -> Graph:
-        """Give the next version, whose table has these new vertices."""
+        """Return the next version, whose table has these new vertices."""
         edges = self.edges.replaced(inserted, deleted)
         return Graph(self.vertices.added(names, numbers), edges, self.origin)
 
@@ -39,7 +39,7 @@ class Graph:
         return Graph(self.vertices.dropped(numbers), self.edges, self.origin)
 
     def named(self, edges: Edges) -> Ends:
-        """Give edges or pairs with the names of their ends."""
+        """Return edges or pairs with the names of their ends."""
         return Ends(self.vertices.names(edges.sources), self.vertices.names(edges.targets))
 
 
@@ -61,7 +61,7 @@ class Tally:
         )
 
     def as_dict(self) -> dict[str, int]:
-        """Give the counts by name."""
+        """Return the counts by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -127,7 +127,7 @@ class Difference:
         return np.unique(np.concatenate([self.gained.sources, self.lost.sources]))
 
     def named(self) -> tuple[Ends, pa.Array]:
-        """Give the pairs with the names of their ends, and for each whether it was inserted or deleted."""
+        """Return the pairs with the names of their ends, and for each whether it was inserted or deleted."""
         gained, lost = self.gained, self.lost
         sources = np.concatenate([gained.sources, lost.sources])
         targets = np.concatenate([gained.targets, lost.targets])

@@ -151,7 +151,7 @@ def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
 
 
 def _moments(times: Sequence[pa.Array], rows: int, name: str) -> tuple[Ids, Ids]:
-    """Give the order of rows by their times, and for each row in this order which of the different times it has."""
+    """Return the order of rows by their times, and for each row in this order which of the different times it has."""
     if not times or not rows:
         return np.arange(rows), np.zeros(rows, np.int64)
     (column,) = times
@@ -186,7 +186,7 @@ def _refuse_contradictions(ends: Ends, inserting: npt.NDArray[np.bool_], moments
 
 
 def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
-    """Give the columns called ``names``, in canonical types."""
+    """Return the columns called ``names``, in canonical types."""
     refuse_odd_names(names)
     if isinstance(data, DataFrame):
         with from_spark(data):
@@ -209,7 +209,7 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
 
 
 def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
-    """Give the names of a table's columns; a list of tuples has none."""
+    """Return the names of a table's columns; a list of tuples has none."""
     if isinstance(data, DataFrame):
         with from_spark(data):
             return list(data.columns)

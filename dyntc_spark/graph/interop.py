@@ -29,12 +29,12 @@ class Attributes:
     edges: DataFrame | None = None
 
     def of_vertices(self, vertices: DataFrame) -> DataFrame:
-        """Give vertices as ``id``, with the attributes of those that were there; null for the others."""
+        """Return vertices as ``id``, with the attributes of those that were there; null for the others."""
         found = vertices.withColumnRenamed("vertex", "id")
         return found if self.vertices is None else found.join(self.vertices, "id", "left")
 
     def of_edges(self, edges: DataFrame) -> DataFrame:
-        """Give edges with their attributes, each as often as it was there; null for those that were not."""
+        """Return edges with their attributes, each as often as it was there; null for those that were not."""
         return edges if self.edges is None else edges.join(self.edges, ["src", "dst"], "left")
 
 
@@ -61,7 +61,7 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> GraphFrame:
 
 
 def networkx_edges(graph: Any) -> list[tuple[Hashable, Hashable]]:  # noqa: ANN401  (a graph, or whatever came)
-    """Give the edges of a directed graph of NetworkX; an undirected one is refused."""
+    """Return the edges of a directed graph of NetworkX; an undirected one is refused."""
     if not hasattr(graph, "is_directed") or not graph.is_directed():
         raise InputError("a directed graph of NetworkX", f"{type(graph).__name__}", "Call its to_directed() first.")
     return [(tail, head) for tail, head, *_ in graph.edges]

@@ -31,7 +31,7 @@ DEEPEST = 40
 
 
 def canonical(column: pa.Array, name: str, depth: int = 0) -> pa.Array:
-    """Give a column in the one type of its kind; errors call it ``name``.
+    """Return a column in the one type of its kind; errors call it ``name``.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def refuse_nulls(column: pa.Array, name: str) -> None:
 
 
 def hashable(column: pa.Array) -> list[Any]:
-    """Give the values as Python's, structs and arrays as tuples: equal values are equal keys of a dictionary.
+    """Return the values as Python's, structs and arrays as tuples: equal values are equal keys of a dictionary.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def hashable(column: pa.Array) -> list[Any]:
 
 
 def encoded(column: pa.Array) -> tuple[Ids, pa.Array]:
-    """Give the different values of a column in the order of their first rows, and for each row the place among them.
+    """Return the different values of a column in the order of their first rows, and for each row the place among them.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def taken(column: pa.Array, rows: Ids) -> pa.Array:
 
 
 def spark_type(kind: pa.DataType) -> str:
-    """Give Spark's name of a type; left to itself, Spark reads a time stamp without zone as one of the session's zone.
+    """Return Spark's name of a type; left to itself, Spark reads a time stamp without zone in the session's zone.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def spark_type(kind: pa.DataType) -> str:
 
 
 def _parts(column: pa.Array) -> tuple[list[pa.Array], list[pa.Field]]:
-    """Give the fields of a struct column: their values, null where the struct is, and their names and types."""
+    """Return the fields of a struct column: their values, null where the struct is, and their names and types."""
     return column.flatten(), list(column.type)
 
 

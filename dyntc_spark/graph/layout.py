@@ -71,7 +71,7 @@ def layered(graph: Graph, condensed: Condensation) -> Layers:
 
 
 def _heights(layer: list[int], edges: list[tuple[int, int]]) -> list[float]:
-    """Give each node its height: in each layer by the mean of its neighbours, forwards and backwards in turns."""
+    """Return the height of each node: in each layer by the mean of its neighbours, forwards and backwards in turns."""
     layers: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for node, at in enumerate(layer):
         layers[at].append(node)
@@ -96,7 +96,7 @@ def _label(names: list[str]) -> str:
 
 
 def density(condensed: Condensation, engine: Engine, parts: int) -> npt.NDArray[np.float64]:
-    """Give how full each part of the closure's matrix is, from 0 to 1, vertices in a topological order.
+    """Return how full each part of the closure's matrix is, from 0 to 1, vertices in a topological order.
 
     From a sample of the rows, evenly spaced; ``parts`` by ``parts``, or less for a small graph.
     """

@@ -18,7 +18,7 @@ Guide = Callable[[Ids], npt.NDArray[np.bool_]] | None
 
 
 def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> list[int] | None:
-    """Give the vertices of a shortest path, or None where there is no path.
+    """Return the vertices of a shortest path, or None where there is no path.
 
     A breadth-first search that an exact closure keeps on course: it follows
     only edges whose head reaches the target.
@@ -35,7 +35,7 @@ def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> 
 
 
 def shortest_paths(edges: EdgeSet, closure: Engine, pairs: Edges) -> Iterator[list[int] | None]:
-    """Give a shortest path for each of many pairs, one after the other.
+    """Return a shortest path for each of many pairs, one after the other.
 
     A closure in this process is asked at every step; of one on Spark the
     ancestors of all targets are gathered first, in one job.
@@ -88,7 +88,7 @@ def _search(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int]
 
 
 def changed_pairs(before: EdgeSet, after: EdgeSet, closure: Engine) -> tuple[Edges, Edges]:
-    """Give the pairs that became reachable and those that became unreachable, where ``closure`` is that of ``after``.
+    """Return the pairs that became reachable and those that became unreachable, where ``closure`` is that of ``after``.
 
     Only rows of vertices that reached the tail of a changed edge before can
     differ: the first changed edge on a path, new or lost, is reached by edges

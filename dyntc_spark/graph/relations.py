@@ -136,7 +136,7 @@ class Relations:
             return Tables(vertices, runs, table.kind, len(table) > 0, counted, of_tasks)
 
     def current(self) -> bool:
-        """Tell whether the session is still open."""
+        """Return whether the session is still open."""
         try:
             ensure_open(self.spark)
         except SessionError:

@@ -82,7 +82,7 @@ class Shown(Answers):
         return self._door.ask_apart(lambda version, closure: plots.draw(version.graph, closure, ax))
 
     def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
-        """Give the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
+        """Return the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
 
         Edges that were inserted have null attributes. With ``closure`` the edges are the pairs, without attributes.
         """
@@ -95,7 +95,7 @@ class Shown(Answers):
         return interop.graphframe(self._attributes.of_vertices(vertices), edges)
 
     def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
-        """Give the graph, or with ``closure`` its closure, as a directed graph of NetworkX.
+        """Return the graph, or with ``closure`` its closure, as a directed graph of NetworkX.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class Shown(Answers):
         return Touched(touched.vertices, np.unique(np.concatenate(rows)))
 
     def _relations(self, spark: SparkSession, touched: Touched | None) -> dict[str, DataFrame]:
-        """Give what the statements in ``sql/`` are about."""
+        """Return what the statements in ``sql/`` are about."""
         relations, stats = self._relations_in(spark), self.stats()
         details = pa.array([[(key, str(value)) for key, value in stats.pop("details").items()]], _DETAILS)
         columns = {key: pa.array([value]) for key, value in stats.items()}

@@ -83,7 +83,7 @@ class Stream(ABC):
             self._catch_up()
 
     def exception(self) -> BaseException | None:
-        """Give what has ended the stream: an error of ours where a batch was refused, else Spark's; or None."""
+        """Return what has ended the stream: an error of ours where a batch was refused, else Spark's; or None."""
         return self._failure or self.query.exception()
 
     def _arrived(self, table: pa.Table, batch_id: str) -> None:
@@ -236,7 +236,7 @@ class InboxStream(Stream):
                 self._seen = version
 
     def _written(self) -> list[tuple[int, str]]:
-        """Give the versions of the inbox that micro-batches have made since it was empty, with the ids of these."""
+        """Return the versions of the inbox that micro-batches have made since it was empty, with the ids of these."""
         with self._place.translating("reading the history of the inbox"):
             found = self._place.versions(INBOX).where(f"version > {self._seen}")
             rows = found.select("version", "operation", "operationParameters").orderBy("version").collect()
@@ -255,7 +255,7 @@ class InboxStream(Stream):
 
 
 def named(query: str, epoch: int) -> str:
-    """Give the id of a batch: that of the query, and the number of the micro-batch."""
+    """Return the id of a batch: that of the query, and the number of the micro-batch."""
     return f"stream {query} {epoch}"
 
 
@@ -303,7 +303,7 @@ def applied(act: Callable[[], object], refresh: Callable[[], object], attempts: 
 
 
 def _timed(table: pa.Table) -> pa.Table:
-    """Give rows that tell no times one time, so that nothing is taken for their order."""
+    """Return rows that tell no times one time, so that nothing is taken for their order."""
     if AT in table.column_names:
         if table.column(AT).null_count < table.num_rows:
             return table

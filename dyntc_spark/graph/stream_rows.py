@@ -23,7 +23,7 @@ CHANGE_TYPE, COMMIT_VERSION, VALUE, KAFKA_TIME = "_change_type", "_commit_versio
 
 
 def as_changes(rows: DataFrame, names: tuple[str, str, str], timestamp: str, vertex: str) -> DataFrame:
-    """Give the rows of a stream as changes.
+    """Return the rows of a stream as changes.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class VertexTable:
 
     @classmethod
     def of(cls, names: pa.Array, numbers: Ids, extent: int) -> VertexTable:
-        """Give a table in which vertices have these numbers below ``extent``; the others are free."""
+        """Return a table in which vertices have these numbers below ``extent``; the others are free."""
         slots = np.full(extent, -1)
         slots[numbers] = np.arange(len(numbers))
         return cls((names,) if len(names) else (), Slots(slots, len(names)), extent, np.flatnonzero(slots < 0))
@@ -92,7 +92,7 @@ class VertexTable:
         return np.flatnonzero(self._slots() >= 0)
 
     def names(self, numbers: npt.ArrayLike | None = None) -> pa.Array:
-        """Give the names of some vertices, or of all by their numbers; null for a number that is free."""
+        """Return the names of some vertices, or of all by their numbers; null for a number that is free."""
         if not len(self):
             return pa.nulls(0 if numbers is None else len(np.asarray(numbers)), self.kind)
         stored = self._stored
@@ -103,7 +103,7 @@ class VertexTable:
         return stored[0].take(pa.array(slots, mask=slots < 0))
 
     def numbers(self, names: pa.Array) -> Ids:
-        """Give the numbers of vertices; -1 for those that are not there."""
+        """Return the numbers of vertices; -1 for those that are not there."""
         self.require_kind(names)
         if not len(self):
             return np.full(len(names), -1, np.int64)
@@ -115,7 +115,7 @@ class VertexTable:
         return found
 
     def known_numbers(self, names: pa.Array, *, refuse: bool = True) -> Ids:
-        """Give the numbers of vertices; an error names the first that is not there, unless told not to ``refuse``."""
+        """Return the numbers of vertices; an error names the first that is not there, unless told not to ``refuse``."""
         numbers = self.numbers(names)
         if refuse and len(numbers) and numbers.min() < 0:
             missing = names[int(np.argmin(numbers))].as_py()
@@ -127,7 +127,7 @@ class VertexTable:
         return numbers
 
     def numbered(self, ends: Ends) -> tuple[Edges, pa.Array]:
-        """Give edges as numbers, with the vertices that are not there yet: these count from ``extent`` on."""
+        """Return edges as numbers, with the vertices that are not there yet: these count from ``extent`` on."""
         places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
         numbers = self.numbers(different)
         new = (numbers < 0).nonzero()[0]
@@ -136,7 +136,7 @@ class VertexTable:
         return Edges(found[: len(ends)], found[len(ends) :]), taken(different, new)
 
     def allotted(self, count: int) -> Ids:
-        """Give the numbers that so many new vertices are to get: free ones first."""
+        """Return the numbers that so many new vertices are to get: free ones first."""
         if not count:
             return _NOTHING
         more = max(count - len(self._free), 0)
@@ -191,7 +191,7 @@ class VertexTable:
             )
 
     def _known(self) -> dict[Any, int]:
-        """Give the index; made when it is first needed."""
+        """Return the index; made when it is first needed."""
         index = self._index
         if index is None:
             index = self._index = dict(zip(hashable(self.names()), self.used.tolist(), strict=True))

@@ -95,7 +95,7 @@ class Views:
         self.version = version
 
     def current(self) -> bool:
-        """Tell whether there is still a session whose views are to be kept up to date."""
+        """Return whether there is still a session whose views are to be kept up to date."""
         try:
             ensure_open(self.spark)
         except SessionError:
@@ -135,7 +135,7 @@ class Views:
         return f"dyntc_views_{self.prefix}"
 
     def _is_ours(self, name: str) -> bool:
-        """Tell whether a view of this name is there and has our columns."""
+        """Return whether a view of this name is there and has our columns."""
         try:
             return self.spark.table(f"{self.prefix}_{name}").columns == list(column_comments(statement(name)))
         except PySparkException:
@@ -209,7 +209,7 @@ def filled(text: str, relations: Mapping[str, str]) -> str:
 
 @cache
 def statement(name: str) -> str:
-    """Give the text of ``sql/<name>.sql``, as it is in the source tree or inside an installed package."""
+    """Return the text of ``sql/<name>.sql``, as it is in the source tree or inside an installed package."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "sql"
     folder = inside if inside.is_dir() else package.parent / "sql"
@@ -217,7 +217,7 @@ def statement(name: str) -> str:
 
 
 def column_comments(text: str) -> dict[str, str]:
-    r"""Give the comment behind each column of a statement.
+    r"""Return the comment behind each column of a statement.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def column_comments(text: str) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    r"""Give a text as a literal of SQL.
+    r"""Return a text as a literal of SQL.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def walk(steps: list[tuple[Any, Any]], source: Any, target: Any) -> list[tuple[int, Any, Any]]:  # noqa: ANN401
-    """Give the edges of a shortest path, numbered from 1: breadth-first.
+    """Return the edges of a shortest path, numbered from 1: breadth-first.
 
     Examples
     --------

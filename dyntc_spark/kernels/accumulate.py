@@ -251,7 +251,7 @@ def _is_boolean(block: Block) -> bool:
 
 
 def _counted(block: Sparse) -> Sparse:
-    """Give a Boolean block as one of counts."""
+    """Return a Boolean block as one of counts."""
     values = block.values if len(block.values) else np.ones((1, block.nnz), np.int32)
     return Sparse(block.shape, block.rows, block.columns, values)
 

@@ -42,7 +42,7 @@ _BYTES = np.uint64(0x0101010101010101)
 
 
 def words_for(columns: int) -> int:
-    """Give the number of words in a row of ``columns`` bits.
+    """Return the number of words in a row of ``columns`` bits.
 
     >>> [words_for(columns) for columns in (0, 1, 64, 65)]
     [0, 1, 1, 2]
@@ -51,12 +51,12 @@ def words_for(columns: int) -> int:
 
 
 def zeros(rows: int, columns: int) -> Words:
-    """Give the zero matrix of that shape."""
+    """Return the zero matrix of that shape."""
     return np.zeros((rows, words_for(columns)), np.uint64)
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Give ``array`` as kernels read it: contiguous, aligned and read-only; copied only if not the first two.
+    """Return ``array`` as kernels read it: contiguous, aligned and read-only; copied only if not the first two.
 
     Numba compiles a function once for each kind of array it meets, and arrays
     over Arrow buffers are read-only while others are not. With one kind of
@@ -88,13 +88,13 @@ def pack(entries: npt.NDArray[np.bool_]) -> Words:
 
 
 def unpack(words: Words, columns: int) -> npt.NDArray[np.bool_]:
-    """Give the Boolean array of shape (rows, ``columns``) that is packed in ``words``; the inverse of `pack`."""
+    """Return the Boolean array of shape (rows, ``columns``) that is packed in ``words``; the inverse of `pack`."""
     octets = np.ascontiguousarray(words, "<u8").view(np.uint8)
     return np.unpackbits(octets, axis=1, count=columns, bitorder="little").view(np.bool_)
 
 
 def from_coordinates(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) -> Words:
-    """Give the matrix of ``shape`` whose ones are at (``rows[e]``, ``columns[e]``); an entry may come repeatedly.
+    """Return the matrix of ``shape`` whose ones are at (``rows[e]``, ``columns[e]``); an entry may come repeatedly.
 
     >>> from_coordinates([0, 1, 0], [2, 1, 0], (2, 3))
     array([[5],
@@ -106,7 +106,7 @@ def from_coordinates(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) 
 
 
 def coordinates(words: Words) -> tuple[Ids, Ids]:
-    """Give the rows and columns of the ones, sorted by row and then by column.
+    """Return the rows and columns of the ones, sorted by row and then by column.
 
     Cost: two passes over the words and one step for each one.
 
@@ -121,19 +121,19 @@ def coordinates(words: Words) -> tuple[Ids, Ids]:
 
 
 def union(a: Words, b: Words) -> Words:
-    """Give the matrix of the entries that are in ``a`` or in ``b``."""
+    """Return the matrix of the entries that are in ``a`` or in ``b``."""
     fit(a.shape == b.shape, "m x n and m x n", a, b)
     return a | b
 
 
 def intersection(a: Words, b: Words) -> Words:
-    """Give the matrix of the entries that are in ``a`` and in ``b``."""
+    """Return the matrix of the entries that are in ``a`` and in ``b``."""
     fit(a.shape == b.shape, "m x n and m x n", a, b)
     return a & b
 
 
 def difference(a: Words, b: Words) -> Words:
-    """Give the matrix of the entries that are in ``a`` and not in ``b``."""
+    """Return the matrix of the entries that are in ``a`` and not in ``b``."""
     fit(a.shape == b.shape, "m x n and m x n", a, b)
     result: Words = ~b
     result &= a
@@ -141,7 +141,7 @@ def difference(a: Words, b: Words) -> Words:
 
 
 def count(words: Words) -> int:
-    """Give the number of ones. Cost: one word operation a word.
+    """Return the number of ones. Cost: one word operation a word.
 
     >>> count(np.array([[5], [2]], np.uint64))
     3
@@ -150,7 +150,7 @@ def count(words: Words) -> int:
 
 
 def transpose(words: Words, columns: int) -> Words:
-    """Give the transpose: ``columns`` rows, with a bit for each row of ``words``.
+    """Return the transpose: ``columns`` rows, with a bit for each row of ``words``.
 
     Cost: 6 rounds of exchanges in each 64 by 64 square, with about 3 word operations for each word.
 
@@ -163,12 +163,12 @@ def transpose(words: Words, columns: int) -> Words:
 
 
 def take_rows(words: Words, ids: npt.ArrayLike) -> Words:
-    """Give the matrix whose row e is row ``ids[e]`` of ``words``."""
+    """Return the matrix whose row e is row ``ids[e]`` of ``words``."""
     return np.take(words, _inside(ids, len(words), "row"), axis=0)
 
 
 def take_columns(words: Words, columns: int, ids: npt.ArrayLike) -> Words:
-    """Give the matrix whose column e is column ``ids[e]`` of ``words``, which has ``columns`` columns.
+    """Return the matrix whose column e is column ``ids[e]`` of ``words``, which has ``columns`` columns.
 
     Cost: one step for each bit of the result when few columns are taken; else two transpositions.
 
@@ -184,7 +184,7 @@ def take_columns(words: Words, columns: int, ids: npt.ArrayLike) -> Words:
 
 
 def product(a: Words, b: Words) -> Words:
-    """Give the Boolean product: entry (x, z) is 1 if some y has ``a[x, y]`` and ``b[y, z]``.
+    """Return the Boolean product: entry (x, z) is 1 if some y has ``a[x, y]`` and ``b[y, z]``.
 
     Cost: that of `union_product`.
 
@@ -241,7 +241,7 @@ def clear_bits(words: Words, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Non
 
 
 def get_bits(words: Words, rows: npt.ArrayLike, columns: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Give the entries (``rows[e]``, ``columns[e]``).
+    """Return the entries (``rows[e]``, ``columns[e]``).
 
     >>> get_bits(np.array([[5], [2]], np.uint64), [0, 1], [2, 2])
     array([ True, False])
@@ -253,7 +253,7 @@ def get_bits(words: Words, rows: npt.ArrayLike, columns: npt.ArrayLike) -> npt.N
 
 
 def _inside(ids: npt.ArrayLike, size: int, axis: str) -> Ids:
-    """Give ``ids`` as a kernel reads them, once it is sure that they are numbers of the ``size`` rows or columns."""
+    """Return ``ids`` as a kernel reads them, once it is sure that they are numbers of the ``size`` rows or columns."""
     numbers = np.asarray(ids)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= size):
         came = f"numbers from {numbers.min()} to {numbers.max()}"
@@ -277,7 +277,7 @@ def _places(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) -> tuple[
 
 @compiled
 def popcount(word: np.uint64) -> np.uint64:
-    """Give the number of ones in a word; LLVM knows this form and emits the (vector) instruction for it."""
+    """Return the number of ones in a word; LLVM knows this form and emits the (vector) instruction for it."""
     word -= (word >> _ONE) & _ODD1
     word = (word & _ODD2) + ((word >> np.uint64(2)) & _ODD2)
     word = (word + (word >> np.uint64(4))) & _ODD4
@@ -287,7 +287,7 @@ def popcount(word: np.uint64) -> np.uint64:
 
 @compiled
 def lowest(word: np.uint64) -> np.int64:
-    """Give the position of the lowest one of a word that is not 0."""
+    """Return the position of the lowest one of a word that is not 0."""
     position: np.int64 = np.int64(popcount(~word & (word - _ONE)))
     return position
 

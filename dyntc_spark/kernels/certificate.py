@@ -26,7 +26,7 @@ LIMIT = 2**62  # sums are reduced beyond it
 def missing(
     vertices: Offsets, begins: Offsets, members: Ids, starts: Offsets, degrees: Offsets, targets: Ids, marks: Offsets
 ) -> tuple[Offsets, Offsets]:
-    """Give a pair for each row that is not closed: its vertex, and a vertex that it lacks.
+    """Return a pair for each row that is not closed: its vertex, and a vertex that it lacks.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _is_zero(sums: Offsets, primes: Offsets, reciprocals: Floats) -> bool:
 
 @compiled
 def _lack(v: int, starts: Offsets, degrees: Offsets, targets: Ids, marks: Offsets, mark: int) -> int:
-    """Give a successor of ``v`` that has no mark, or -1."""
+    """Return a successor of ``v`` that has no mark, or -1."""
     for e in range(starts[v], starts[v] + degrees[v]):
         if marks[targets[e]] != mark:
             return int(targets[e])

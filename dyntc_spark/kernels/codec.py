@@ -87,7 +87,7 @@ class Header(NamedTuple):
 
 
 def fingerprint(primes: Sequence[int]) -> int:
-    """Give the ring key of a tuple of primes: the CRC-32 of their 8-byte forms, in their order.
+    """Return the ring key of a tuple of primes: the CRC-32 of their 8-byte forms, in their order.
 
     >>> fingerprint((2, 3)) == fingerprint((3, 2))
     False
@@ -96,7 +96,7 @@ def fingerprint(primes: Sequence[int]) -> int:
 
 
 def encode(block: Block, ring_code: int, ring_key: int = 0) -> bytes:
-    """Give the stored form of a block, in the representation it has.
+    """Return the stored form of a block, in the representation it has.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def encode(block: Block, ring_code: int, ring_key: int = 0) -> bytes:
 
 
 def decode(payload: Buffer, ring_code: int | None = None, ring_key: int | None = None) -> Block:
-    """Give the block that a payload holds, after checking all of it.
+    """Return the block that a payload holds, after checking all of it.
 
     The arrays of the block are read-only. They are views into ``payload`` where
     the stored form is the form in memory (words, 4-byte coordinates, values that
@@ -190,12 +190,12 @@ def decode(payload: Buffer, ring_code: int | None = None, ring_key: int | None =
 
 
 def read_header(payload: Buffer) -> Header:
-    """Give the header of a payload whose size and checksum are right."""
+    """Return the header of a payload whose size and checksum are right."""
     return _opened(payload)[1]
 
 
 def stored_size(block: Block) -> int:
-    """Give the length of what `encode` gives, without encoding; a pass over the values at most."""
+    """Return the length of what `encode` gives, without encoding; a pass over the values at most."""
     planes, _, stored = _widths(block)
     if isinstance(block, Sparse):
         return HEADER_SIZE + _size(SPARSE, block.shape, planes * stored, block.nnz)
@@ -203,7 +203,7 @@ def stored_size(block: Block) -> int:
 
 
 def compact(block: Block) -> Block | None:
-    """Give the representation that takes the fewest bytes to store: None for a zero block, else sparse or dense.
+    """Return the representation that takes the fewest bytes to store: None for a zero block, else sparse or dense.
 
     Linear in the block; it is given back as it is when it is already the cheapest.
 
@@ -228,7 +228,7 @@ def compact(block: Block) -> Block | None:
 
 
 def densify(block: Block) -> Bits | Dense:
-    """Give the block as `Bits` if it is Boolean, else as `Dense`."""
+    """Return the block as `Bits` if it is Boolean, else as `Dense`."""
     if not isinstance(block, Sparse):
         return block
     if not len(block.values):
@@ -239,7 +239,7 @@ def densify(block: Block) -> Bits | Dense:
 
 
 def sparsify(block: Block) -> Sparse:
-    """Give the block as `Sparse`."""
+    """Return the block as `Sparse`."""
     if isinstance(block, Sparse):
         return block
     if isinstance(block, Bits):
@@ -250,7 +250,7 @@ def sparsify(block: Block) -> Sparse:
 
 
 def _opened(payload: Buffer) -> tuple[memoryview, Header]:
-    """Give the bytes and the header of a payload; no array is made before all sizes agree."""
+    """Return the bytes and the header of a payload; no array is made before all sizes agree."""
     try:
         view = memoryview(payload).toreadonly()
         _require(view.nbytes >= HEADER_SIZE, f"at least the {HEADER_SIZE} bytes of a header", f"{view.nbytes} bytes")
@@ -294,7 +294,7 @@ def _check_fields(header: Header) -> None:
 
 
 def _body(view: memoryview, header: Header) -> Block:
-    """Give the block of a payload whose sizes agree."""
+    """Return the block of a payload whose sizes agree."""
     shape = rows, columns = header.rows, header.columns
     if header.codec == DENSE_BITS:
         octets = _array(view, 0, (rows, _row_size(columns)), np.dtype(np.uint8))
@@ -321,7 +321,7 @@ def _array(view: memoryview, offset: int, shape: tuple[int, ...], dtype: np.dtyp
 
 
 def _as_int32(numbers: Ints) -> npt.NDArray[np.int32]:
-    """Give coordinates as int32: a view of 4-byte ones (2**31 and above show as negative), a copy of 2-byte ones."""
+    """Return coordinates as int32: a view of 4-byte ones (2**31 and above show as negative), a copy of 2-byte ones."""
     return bits.frozen(numbers.view("<i4") if numbers.itemsize == 4 else numbers.astype(np.int32))
 
 
@@ -347,7 +347,7 @@ def _check(block: Block) -> None:
 
 
 def _widths(block: Block) -> tuple[int, int, int]:
-    """Give the planes of a block, the bytes of a value in memory and the fewest bytes that hold each value."""
+    """Return the planes of a block, the bytes of a value in memory and the fewest bytes that hold each value."""
     if isinstance(block, Bits) or not len(block.values):
         return 0, 0, 0
     values = block.values
@@ -358,7 +358,7 @@ def _widths(block: Block) -> tuple[int, int, int]:
 
 
 def _size(codec: int, shape: Shape, value_bytes: int, nnz: int) -> int:
-    """Give the bytes of a body; ``value_bytes`` are those of one entry in all planes."""
+    """Return the bytes of a body; ``value_bytes`` are those of one entry in all planes."""
     rows, columns = shape
     if codec == SPARSE:
         return nnz * (_coordinate(rows).itemsize + _coordinate(columns).itemsize + value_bytes)
@@ -366,7 +366,7 @@ def _size(codec: int, shape: Shape, value_bytes: int, nnz: int) -> int:
 
 
 def _row_size(columns: int) -> int:
-    """Give the bytes of a stored row of bits: whole words where they are at most 5 percent more than whole bytes."""
+    """Return the bytes of a stored row of bits: whole words where they are at most 5 percent more than whole bytes."""
     words, octets = 8 * bits.words_for(columns), (columns + 7) // 8
     return words if 20 * words <= 21 * octets else octets
 

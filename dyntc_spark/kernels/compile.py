@@ -101,7 +101,7 @@ def _cache_folder() -> str | None:
 
 
 def _places() -> Iterator[tuple[Path, str]]:
-    """Give the places for the cache, the best first: a folder that exists or is the user's choice, and a name below."""
+    """Yield the places for the cache, the best first: a folder that exists or that the user chose, and a name below."""
     if numba.config.CACHE_DIR:  # type: ignore[attr-defined]
         yield Path(numba.config.CACHE_DIR), ""  # type: ignore[attr-defined]
     yield _package(), "__pycache__"

@@ -27,7 +27,7 @@ SMALL = 48  #: up to so many rows, plain elimination beats calls of BLAS
 def component_inverses(
     offsets: Offsets, targets: Ids, weights: Ints, firsts: Ids, lasts: Ids, primes: tuple[int, ...]
 ) -> tuple[Offsets, Ints]:
-    """Give where the block of each place's component begins (-1: there is none), and all blocks, ``[entry, plane]``.
+    """Return where the block of each place's component begins (-1: there is none), and all blocks, ``[entry, plane]``.
 
     Raises ``SingularMatrixError`` when a component's ``I - W`` has no inverse modulo one of the primes.
     """
@@ -48,7 +48,7 @@ def component_inverses(
 
 @compiled
 def _blocks(offsets: Offsets, targets: Ids, firsts: Ids, lasts: Ids) -> tuple[Offsets, int]:
-    """Give where the blocks begin: components of several vertices, and vertices with an edge to themselves."""
+    """Return where the blocks begin: components of several vertices, and vertices with an edge to themselves."""
     blocks, total = np.full(len(firsts), -1, np.int64), 0
     v = 0
     while v < len(firsts):
@@ -127,7 +127,7 @@ def _eliminate(both: Offsets, p: int) -> bool:
 
 @compiled
 def _inverse(x: int, p: int) -> int:
-    """Give ``x ** (p - 2)``."""
+    """Return ``x ** (p - 2)``."""
     result, exponent = 1, p - 2
     while exponent:
         if exponent & 1:

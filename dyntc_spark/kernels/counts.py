@@ -29,7 +29,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def smallest_dtype(bound: int) -> np.dtype[Any]:
-    """Give the narrowest of int16, int32 and int64 that holds the numbers from -``bound`` to ``bound``.
+    """Return the narrowest of int16, int32 and int64 that holds the numbers from -``bound`` to ``bound``.
 
     >>> [smallest_dtype(bound).name for bound in (32767, 32768, 2**40)]
     ['int16', 'int32', 'int64']
@@ -41,7 +41,7 @@ def smallest_dtype(bound: int) -> np.dtype[Any]:
 
 
 def product(a: Words, b: Words, columns_of_b: int, dtype: npt.DTypeLike = np.int32) -> Ints:
-    """Give the counts of witnesses, an m by n array of ``dtype``, for ``a`` (m by k) and ``b`` (k by ``columns_of_b``).
+    """Return counts of witnesses, an m by n array of ``dtype``, for ``a`` (m by k) and ``b`` (k by ``columns_of_b``).
 
     Cost: one transposition of ``b`` and m n k / 64 word operations.
 
@@ -57,7 +57,7 @@ def product(a: Words, b: Words, columns_of_b: int, dtype: npt.DTypeLike = np.int
 
 
 def vector_product(x: Words, b: Words, columns: int) -> Counts:
-    """Give the counts of `product` for an ``x`` of few rows, without transposing ``b``.
+    """Return the counts of `product` for an ``x`` of few rows, without transposing ``b``.
 
     Cost: for each row of ``x`` about 6 ``count(row)`` n / 64 word operations, and n log k steps at the end.
 
@@ -71,7 +71,7 @@ def vector_product(x: Words, b: Words, columns: int) -> Counts:
 
 
 def matrix_vector(a: Words, x: Words) -> Counts:
-    """Give ``a`` (m by k) times the r columns that are the packed rows of ``x`` (r by k), an m by r array.
+    """Return ``a`` (m by k) times the r columns that are the packed rows of ``x`` (r by k), an m by r array.
 
     Cost: m r k / 64 word operations.
 
@@ -85,7 +85,7 @@ def matrix_vector(a: Words, x: Words) -> Counts:
 
 
 def positive(counts: Ints) -> Words:
-    """Give the packed matrix of the places where ``counts`` is positive.
+    """Return the packed matrix of the places where ``counts`` is positive.
 
     >>> positive(np.array([[2, 0, 1]])).tolist()
     [[5]]
@@ -124,7 +124,7 @@ def rank_update(counts: Ints, u: Ints, v: Ints, sign: int) -> None:
 
 
 def integer_product(a: Ints, b: Ints) -> Counts:
-    """Give the exact product of two integer (or Boolean) matrices.
+    """Return the exact product of two integer (or Boolean) matrices.
 
     No partial sum exceeds k max|a| max|b|. While that is below 2**24 or 2**53,
     floating-point BLAS computes with integers only and so without rounding;

@@ -14,7 +14,7 @@ from dyntc_spark.kernels.reach import Flags, Offsets, without
 
 @compiled
 def among(base: Offsets, added: Offsets, gone: Offsets, keys: Offsets) -> Flags:
-    """Tell for each key, in any order, whether it is in a set with these parts: a binary search in each.
+    """Return for each key, in any order, whether it is in a set with these parts: a binary search in each.
 
     Examples
     --------

@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 
 
 def edge_weights(sources: Offsets, targets: Offsets, salts: Words, key: int, primes: tuple[int, ...]) -> Ints:
-    """Give ``weights[plane, edge]`` from 1 to ``p - 1``; ``salts`` has one for each edge.
+    """Return ``weights[plane, edge]`` from 1 to ``p - 1``; ``salts`` has one for each edge.
 
     Examples
     --------

@@ -26,7 +26,7 @@ UNSEEN, OPEN, DONE = 0, 1, 2
 def back_edges(
     offsets: Offsets, targets: Ids, component: Ids, start: int, mark: Marks, cursor: Offsets
 ) -> tuple[Offsets, Offsets]:
-    """Give the back edges of a search from ``start`` in its component, and the first cycle that it met.
+    """Return the back edges of a search from ``start`` in its component, and the first cycle that it met.
 
     ``mark`` is 0 and ``cursor`` as ``offsets`` at the vertices of the component, and both are so again afterwards.
 

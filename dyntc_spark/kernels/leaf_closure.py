@@ -16,7 +16,7 @@ from dyntc_spark.kernels.compile import compiled
 
 
 def closed(words: Words) -> Words:
-    """Give the reflexive closure of a square packed matrix.
+    """Return the reflexive closure of a square packed matrix.
 
     Cost: one pass over the entries, and for each component the rows that it merges.
 

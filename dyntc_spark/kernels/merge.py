@@ -22,7 +22,7 @@ TERMS = 960  #: products of residues, below 2**52, that are added before sums ar
 
 
 def merged_rows(graph: Ordered, primes: tuple[int, ...]) -> tuple[Offsets, Ids, Ints]:
-    """Give all rows by vertex: where each begins, columns, and residues ``[plane, entry]``."""
+    """Return all rows by vertex: where each begins, columns, and residues ``[plane, entry]``."""
     moduli = np.array(primes, np.int64)
     begins, lengths, ids, values = _merge(*graph, moduli, 1.0 / moduli)
     return _by_vertex(begins, lengths, ids, values)
@@ -30,7 +30,7 @@ def merged_rows(graph: Ordered, primes: tuple[int, ...]) -> tuple[Offsets, Ids, 
 
 @compiled
 def transposed(begins: Offsets, ids: Ids, values: Ints) -> tuple[Offsets, Ids, Ints]:
-    """Give the columns of rows, in the same form: a counting sort."""
+    """Return the columns of rows, in the same form: a counting sort."""
     n = len(begins) - 1
     offsets = np.zeros(n + 1, np.int64)
     for w in ids:
@@ -53,7 +53,7 @@ def _merge(
     place: Ids, vertex: Ids, offsets: Offsets, targets: Ids, weights: Ints, firsts: Ids, lasts: Ids, blocks: Offsets,
     inverses: Ints, primes: Offsets, reciprocals: Floats,
 ) -> tuple[Offsets, Offsets, Ids, Ints]:  # fmt: skip
-    """Give rows in the order in which they are made: begins and lengths by vertex, columns, ``[entry, plane]``."""
+    """Return rows in the order in which they are made: begins and lengths by vertex, columns, ``[entry, plane]``."""
     n, planes, used = len(place), len(primes), 0
     begins, lengths = np.zeros(n, np.int64), np.zeros(n, np.int64)
     ids, values = np.empty(4 * n + 64, np.int32), np.empty((4 * n + 64, planes), np.int32)

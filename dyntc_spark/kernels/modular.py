@@ -42,7 +42,7 @@ PANEL = 64  # unknowns eliminated at a time
 
 
 def centred(a: Integers, p: int) -> Centred:
-    """Give the residues of ``a`` as float64 in ``(-p/2, p/2]``.
+    """Return the residues of ``a`` as float64 in ``(-p/2, p/2]``.
 
     ``product`` and ``rank_update`` take their factors in this form too, so that
     a block which enters many products is converted once.
@@ -57,7 +57,7 @@ def centred(a: Integers, p: int) -> Centred:
 
 
 def add(a: Integers, b: Integers, p: int) -> Residues:
-    """Give ``a + b`` modulo ``p``, entry by entry.
+    """Return ``a + b`` modulo ``p``, entry by entry.
 
     Examples
     --------
@@ -68,17 +68,17 @@ def add(a: Integers, b: Integers, p: int) -> Residues:
 
 
 def subtract(a: Integers, b: Integers, p: int) -> Residues:
-    """Give ``a - b`` modulo ``p``, entry by entry."""
+    """Return ``a - b`` modulo ``p``, entry by entry."""
     return _plus_multiple(a, -1, b, p)
 
 
 def negate(a: Integers, p: int) -> Residues:
-    """Give ``-a`` modulo ``p``, entry by entry."""
+    """Return ``-a`` modulo ``p``, entry by entry."""
     return scale(a, -1, p)
 
 
 def scale(a: Integers, factor: int, p: int) -> Residues:
-    """Give ``factor * a`` modulo ``p``, entry by entry, for any integer ``factor``.
+    """Return ``factor * a`` modulo ``p``, entry by entry, for any integer ``factor``.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def scale(a: Integers, factor: int, p: int) -> Residues:
 
 
 def power(x: IntegerOrArray, exponent: int, p: int) -> IntegerOrArray:
-    """Give ``x ** exponent`` modulo ``p``, for one integer or entry by entry.
+    """Return ``x ** exponent`` modulo ``p``, for one integer or entry by entry.
 
     The exponent is from 0 to ``2**63 - 1``; for one integer any modulus will do.
     Costs ``2 * log2(exponent)`` multiplications an entry.
@@ -110,7 +110,7 @@ def power(x: IntegerOrArray, exponent: int, p: int) -> IntegerOrArray:
 
 
 def inverse_of(x: IntegerOrArray, p: int) -> IntegerOrArray:
-    """Give the residue ``y`` with ``x * y = 1`` modulo the prime ``p``, for one integer or entry by entry.
+    """Return the residue ``y`` with ``x * y = 1`` modulo the prime ``p``, for one integer or entry by entry.
 
     This is ``x ** (p - 2)``, by Fermat. Zero is refused with ``SingularMatrixError``.
 
@@ -125,7 +125,7 @@ def inverse_of(x: IntegerOrArray, p: int) -> IntegerOrArray:
 
 
 def product(a: Integers | Centred, b: Integers | Centred, p: int) -> Residues:
-    """Give the matrix product ``a @ b`` modulo ``p``.
+    """Return the matrix product ``a @ b`` modulo ``p``.
 
     A factor is a residue matrix or what ``centred`` made of it. The cost is that
     of the float64 product and, for every slab of inner indices, one pass over the
@@ -180,7 +180,7 @@ def rank_update(m: Residues, u: Integers | Centred, v: Integers | Centred, p: in
 
 
 def solve(a: Integers, b: Integers, p: int) -> Residues:
-    """Give the matrix ``x`` with ``a @ x = b`` modulo the prime ``p``, for a square ``a``.
+    """Return the matrix ``x`` with ``a @ x = b`` modulo the prime ``p``, for a square ``a``.
 
     Blocked Gauss-Jordan elimination: ``n**2 * (n/2 + c)`` multiplications for
     ``n`` unknowns and ``c`` right sides, all but ``n**2 * PANEL`` of them in BLAS.
@@ -216,7 +216,7 @@ def solve(a: Integers, b: Integers, p: int) -> Residues:
 
 
 def inverse(a: Integers, p: int) -> Residues:
-    """Give the inverse of the square matrix ``a`` modulo the prime ``p``; see ``solve``.
+    """Return the inverse of the square matrix ``a`` modulo the prime ``p``; see ``solve``.
 
     Examples
     --------

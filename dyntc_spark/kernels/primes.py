@@ -84,7 +84,7 @@ def random_primes(count: int, bits: int, rng: np.random.Generator) -> tuple[int,
 
 
 def primes_needed(pairs: int, error_probability: float, bits: int, degree: int) -> int:
-    """Give the least ``count >= 1`` with ``pairs * (degree / 2**(bits - 1))**count <= error_probability``.
+    """Return the least ``count >= 1`` with ``pairs * (degree / 2**(bits - 1))**count <= error_probability``.
 
     So many primes of ``bits`` bits, each with weights of its own, make the
     probability that any of ``pairs`` entries, polynomials of at most the given

@@ -23,7 +23,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @compiled
 def strong_components(offsets: Offsets, targets: Ids) -> tuple[Ids, int]:
-    """Give the component of each vertex, and how many components there are.
+    """Return the component of each vertex, and how many components there are.
 
     Tarjan's algorithm without recursion: linear in vertices and edges. It
     finishes a component after all that it reaches, hence the numbering.
@@ -82,7 +82,7 @@ def _settle(v: int, pending: Ids, n_pending: int, component: Ids, number: int) -
 
 @compiled
 def grouped(component: Ids, count: int) -> tuple[Offsets, Ids]:
-    """Give the members of each component, ascending, as offsets and vertices."""
+    """Return the members of each component, ascending, as offsets and vertices."""
     offsets = np.zeros(count + 1, np.int64)
     for c in component:
         offsets[c + 1] += 1

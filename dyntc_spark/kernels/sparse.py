@@ -47,7 +47,7 @@ def from_coordinates(
     shape: Shape,
     modulus: Modulus = None,
 ) -> Sparse:
-    """Give the block that is the sum of the entries listed, in any order and with repetitions.
+    """Return the block that is the sum of the entries listed, in any order and with repetitions.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def from_coordinates(
 
 
 def add(a: Sparse, b: Sparse, modulus: Modulus = None, sign: Literal[1, -1] = 1) -> Sparse:
-    """Give ``a + b``, or ``a - b`` for ``sign=-1``; for Boolean blocks the union.
+    """Return ``a + b``, or ``a - b`` for ``sign=-1``; for Boolean blocks the union.
 
     Linear in the entries of both: two ascending lists are merged.
     """
@@ -90,19 +90,19 @@ def add(a: Sparse, b: Sparse, modulus: Modulus = None, sign: Literal[1, -1] = 1)
 
 
 def difference(a: Sparse, b: Sparse) -> Sparse:
-    """Give the entries of ``a`` at coordinates where ``b`` has none, with their values."""
+    """Return the entries of ``a`` at coordinates where ``b`` has none, with their values."""
     _require_one_shape(a, b)
     return _select(a, ~_found(_keys(b), _keys(a))[1])
 
 
 def intersection(a: Sparse, b: Sparse) -> Sparse:
-    """Give the entries of ``a`` at coordinates where ``b`` has one too, with the values of ``a``."""
+    """Return the entries of ``a`` at coordinates where ``b`` has one too, with the values of ``a``."""
     _require_one_shape(a, b)
     return _select(a, _found(_keys(b), _keys(a))[1])
 
 
 def equal(a: Sparse, b: Sparse) -> bool:
-    """Tell whether both are the same matrix; the integer types of their values may differ."""
+    """Return whether both are the same matrix; the integer types of their values may differ."""
     return (
         a.shape == b.shape
         and np.array_equal(a.rows, b.rows)
@@ -112,7 +112,7 @@ def equal(a: Sparse, b: Sparse) -> bool:
 
 
 def multiply(a: Sparse, b: Sparse, modulus: Modulus = None) -> Sparse:
-    """Give the matrix product ``a b`` over the ring of both, exactly.
+    """Return the matrix product ``a b`` over the ring of both, exactly.
 
     Costs the number of pairs of entries that meet, ``(i, k)`` of ``a`` and
     ``(k, j)`` of ``b``, plus one sort of the result and a pass over the rows.
@@ -142,7 +142,7 @@ def multiply(a: Sparse, b: Sparse, modulus: Modulus = None) -> Sparse:
 
 
 def multiply_to_counts(a: Sparse, b: Sparse) -> Sparse:
-    """Give, for Boolean blocks, the number of witnesses ``k`` with ``a[i, k]`` and ``b[k, j]``, as one plane.
+    """Return, for Boolean blocks, the number of witnesses ``k`` with ``a[i, k]`` and ``b[k, j]``, as one plane.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def multiply_to_counts(a: Sparse, b: Sparse) -> Sparse:
 
 
 def transpose(block: Sparse) -> Sparse:
-    """Give the block with rows and columns exchanged; a counting sort, linear in entries plus columns."""
+    """Return the block with rows and columns exchanged; a counting sort, linear in entries plus columns."""
     places = np.arange(block.nnz, dtype=np.int64)
     turned = _csr(block, places).transpose().tocsr()
     rows = _rows_of(turned.indptr)
@@ -167,7 +167,7 @@ def transpose(block: Sparse) -> Sparse:
 
 
 def take_rows(block: Sparse, ids: npt.ArrayLike) -> Sparse:
-    """Give the block whose row ``k`` is row ``ids[k]``, for ids in any order and repeated at will.
+    """Return the block whose row ``k`` is row ``ids[k]``, for ids in any order and repeated at will.
 
     Costs a binary search an id plus the entries taken.
 
@@ -188,13 +188,13 @@ def take_rows(block: Sparse, ids: npt.ArrayLike) -> Sparse:
 
 
 def take_columns(block: Sparse, ids: npt.ArrayLike) -> Sparse:
-    """Give the block whose column ``k`` is column ``ids[k]``; costs two transpositions."""
+    """Return the block whose column ``k`` is column ``ids[k]``; costs two transpositions."""
     _within(ids, block.shape[1], "column")
     return transpose(take_rows(transpose(block), ids))
 
 
 def get_entries(block: Sparse, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Ints:
-    """Give ``values[plane, query]`` at the coordinates asked for; of a Boolean block, one bool a query.
+    """Return ``values[plane, query]`` at the coordinates asked for; of a Boolean block, one bool a query.
 
     Costs a pass over the entries and a binary search a query.
     """
@@ -214,7 +214,7 @@ def set_entries(
     values: npt.ArrayLike | None = None,
     modulus: Modulus = None,
 ) -> Sparse:
-    """Give the block with the entries listed replaced or inserted; the value 0 removes an entry.
+    """Return the block with the entries listed replaced or inserted; the value 0 removes an entry.
 
     ``values`` is as in `from_coordinates`; for a Boolean block it is one truth
     value a coordinate, or None to set all. Of a coordinate that is listed twice,
@@ -239,13 +239,13 @@ def set_entries(
 
 
 def clear_entries(block: Sparse, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Sparse:
-    """Give the block without the entries at the coordinates listed, whether or not it has them."""
+    """Return the block without the entries at the coordinates listed, whether or not it has them."""
     wanted = np.sort(_request(rows, columns, block.shape))
     return _select(block, ~_found(wanted, _keys(block))[1])
 
 
 def to_csr(block: Sparse, plane: int = 0) -> sp.csr_array[Any, tuple[int, int]]:
-    """Give one plane as a scipy matrix, of type bool for a Boolean block; linear, nothing is sorted.
+    """Return one plane as a scipy matrix, of type bool for a Boolean block; linear, nothing is sorted.
 
     An entry that is zero in this plane and not in another is stored as a zero.
     """
@@ -253,7 +253,7 @@ def to_csr(block: Sparse, plane: int = 0) -> sp.csr_array[Any, tuple[int, int]]:
 
 
 def from_csr(matrix: sp.csr_array[Any, tuple[int, int]], modulus: Modulus = None) -> Sparse:
-    """Give the block of a scipy matrix: Boolean if its type is bool, else one plane. The matrix is not changed."""
+    """Return the block of a scipy matrix: Boolean if its type is bool, else one plane. The matrix is not changed."""
     rows = _rows_of(matrix.indptr)
     columns, data = matrix.indices[: len(rows)], matrix.data[: len(rows)]
     if data.dtype == np.bool_:
@@ -271,7 +271,7 @@ def _key(rows: Ints, columns: Ints) -> Keys:
 
 
 def _request(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) -> Keys:
-    """Give the keys of coordinates that came from outside, after a check that ``shape`` has them."""
+    """Return the keys of coordinates that came from outside, after a check that ``shape`` has them."""
     i, j = _within(rows, shape[0], "row"), _within(columns, shape[1], "column")
     if len(i) != len(j):
         raise ShapeMismatchError("as many rows as columns", f"{len(i)} and {len(j)}", "Give one of each an entry.")
@@ -289,7 +289,7 @@ def _within(ids: npt.ArrayLike, size: int, name: str) -> Ints:
 
 
 def _planes(values: npt.ArrayLike | None, count: int, modulus: Modulus) -> Ints:
-    """Give a copy, ``values[plane, entry]``, of values that came from outside."""
+    """Return a copy, ``values[plane, entry]``, of values that came from outside."""
     if values is None:
         return np.zeros((0, count), dtype=np.int32)
     found = np.atleast_2d(np.array(values))
@@ -346,7 +346,7 @@ def _ends_of_runs(keys: Keys) -> Flags:
 
 
 def _found(keys: Keys, wanted: Keys) -> tuple[npt.NDArray[np.intp], Flags]:
-    """Give each wanted key's place in the ascending ``keys``, and whether it is there."""
+    """Return each wanted key's place in the ascending ``keys``, and whether it is there."""
     places = np.searchsorted(keys, wanted)
     found = places < len(keys)
     found[found] = keys[places[found]] == wanted[found]

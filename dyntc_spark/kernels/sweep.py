@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, vertices: int, planes: int) -> Scratch:
-        """Give clean ones."""
+        """Return clean ones."""
         sets = [np.zeros(vertices // step + 1, np.uint64) for step in (64, 64 * 64, 64, 64 * 64)]
         return cls(np.zeros((vertices, planes), np.int64), *sets)
 
@@ -68,7 +68,7 @@ class Scratch(NamedTuple):
 def sweep_rows(
     graph: Ordered, first: int, last: int, primes: tuple[int, ...], scratch: Scratch
 ) -> tuple[Ids, Ids, Ints]:
-    """Give rows (from 0), columns and residues of the vertices ``first … last - 1``, sorted."""
+    """Return rows (from 0), columns and residues of the vertices ``first … last - 1``, sorted."""
     moduli = np.array(primes, np.int64)
     return _sweep(*graph, first, last, moduli, 1.0 / moduli, *scratch)
 

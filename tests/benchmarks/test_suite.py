@@ -25,7 +25,7 @@ GRAPHS = {
 
 
 def closure(edges, n):
-    """Give the pairs of different vertices, by networkx."""
+    """Return the pairs of different vertices, by networkx."""
     graph = nx.DiGraph(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
     graph.add_nodes_from(range(n))
     return {(u, v) for u in graph for v in nx.descendants(graph, u)}
@@ -290,7 +290,7 @@ def test_the_model_is_near_every_measured_point():
 
 
 def on_a_cluster(seconds):
-    """Give what a graph took of which the model says 0.9 s."""
+    """Return what a graph took of which the model says 0.9 s."""
     work = [{"ranges": 1, "seconds": seconds, "looks": 50_000_000, "bytes": 10**8}]
     facts = {"vertices": 100_000, "edges": 400_000, "pairs": 10**9, "pickled": 3_200_000, "work": work}
     return facts | {"peaks": {"driver's Python": [350 * 2**20]}}

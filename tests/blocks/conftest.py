@@ -57,7 +57,7 @@ def _samples():
 
 @pytest.fixture
 def sample(_samples, backend, ring):
-    """Give ``(plain, blocks)`` of a named sample; it is built once for all tests."""
+    """Return ``(plain, blocks)`` of a named sample; it is built once for all tests."""
 
     def get(name):
         key = (type(backend), ring, name)

@@ -120,7 +120,7 @@ def test_a_strategy_is_closed_twice_and_is_empty_at_first(spark):
 
 
 def plan(state):
-    """Give the length of the plan, written out."""
+    """Return the length of the plan, written out."""
     with contextlib.redirect_stdout(io.StringIO()) as text:
         state.frame.explain(extended=True)
     return len(text.getvalue())
@@ -159,7 +159,7 @@ def test_updates_grow_neither_the_plan_nor_what_is_stored(spark, count):
 
 
 def stored(spark):
-    """Give the number of materialised states that Spark still holds; a client of Spark Connect cannot see it."""
+    """Return the number of materialised states that Spark still holds; a client of Spark Connect cannot see it."""
     if session.is_connect(spark):
         return 0
     gc.collect()

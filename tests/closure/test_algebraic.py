@@ -162,7 +162,7 @@ def test_hamiltonian_cycles_inserted_and_deleted_in_random_order():
 
 @pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
 def backend(request):
-    """Give each backend in turn."""
+    """Return each backend in turn."""
     return LocalBackend() if request.param == "local" else SparkBackend(request.getfixturevalue("spark"))
 
 

@@ -33,7 +33,7 @@ def backend(spark):
 
 
 def closed(frame):
-    """Give the rows of a DataFrame as a matrix."""
+    """Return the rows of a DataFrame as a matrix."""
     found = np.zeros((N, N), bool)
     for number, reached in frame.collect():
         assert reached == sorted(set(reached))

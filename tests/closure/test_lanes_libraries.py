@@ -35,7 +35,7 @@ class Bits:
         self._parts = list(self._sorted(*np.divmod(keys, self.count)))
 
     def _sorted(self, tails, heads):
-        """Give the edges in parts: each tail once in a part, and its heads are no tails in this or later ones."""
+        """Yield the edges in parts: each tail once in a part, and its heads are no tails in this or later ones."""
         height, left = np.zeros(self.count, np.int64), np.bincount(tails, minlength=self.count)
         by_head, ready = np.argsort(heads, kind="stable"), np.flatnonzero(left == 0)
         starts = np.searchsorted(heads[by_head], np.arange(self.count + 1))

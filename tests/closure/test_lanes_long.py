@@ -42,7 +42,7 @@ def some(rng, pairs, most):
 
 
 def in_parts(rng, pairs):
-    """Give pairs in random order, in parts of one or a few."""
+    """Yield pairs in random order, in parts of one or a few."""
     left = [pairs[k] for k in rng.permutation(len(pairs))]
     while left:
         size = int(rng.choice([1, 1, 1, 2, 5]))

@@ -255,7 +255,7 @@ def test_the_runs_and_the_blocks(spark, backend):
             else:
                 side.apply(as_edges({(1, 2), (2, 1)} - edges), as_edges(set(sorted(edges)[:3])))
         edges = edges if step == 0 else (edges | {(1, 2), (2, 1)}) - set(sorted(edges)[:3])
-        runs = sorted(tuple(row) for row in there.runs(look=True).collect())
+        runs = sorted(tuple(row) for row in there.runs().collect())
         assert unfolded(runs, there.version.members.component[:43].tolist(), 4) == reached(edges, 43)
         for side in (here, there):
             shown = side.blocks(spark).collect()

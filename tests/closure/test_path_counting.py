@@ -154,7 +154,7 @@ def test_init_from_edges_in_any_order(backend):
 
 @pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
 def backend(request):
-    """Give each backend in turn."""
+    """Return each backend in turn."""
     return LocalBackend() if request.param == "local" else SparkBackend(request.getfixturevalue("spark"))
 
 

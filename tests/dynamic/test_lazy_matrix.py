@@ -24,7 +24,7 @@ RINGS = {"counts": COUNTING, "one prime": Modular((101,)), "primes": Modular((2,
 
 @pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
 def backend(request):
-    """Give each backend in turn."""
+    """Return each backend in turn."""
     if request.param == "local":
         return LocalBackend()
     return SparkBackend(request.getfixturevalue("spark"))

@@ -9,7 +9,7 @@ EMPTY_EVERY = 11  # a batch that changes nothing makes a version, too
 
 
 def batch(seed, number):
-    """Give the changes of a batch; they depend on nothing but these two numbers."""
+    """Return the changes of a batch; they depend on nothing but these two numbers."""
     rng = random.Random(f"{seed}:{number}")  # noqa: S311
     if number % EMPTY_EVERY == 0:
         return [("delete", "v0", "not there")]
@@ -21,6 +21,6 @@ def batch(seed, number):
 
 
 def start(seed):
-    """Give the edges before the first batch."""
+    """Return the edges before the first batch."""
     rng = random.Random(f"{seed}:start")  # noqa: S311
     return sorted({(f"v{rng.randrange(VERTICES)}", f"v{rng.randrange(VERTICES)}") for _ in range(2 * VERTICES)})

@@ -40,7 +40,7 @@ class Watch:
         self._application = f"{base}/{_fetched(base)[0]['id']}"
 
     def stored(self):
-        """Give the bytes in memory of each thing that is stored."""
+        """Return the bytes in memory of each thing that is stored."""
         return [rdd["memoryUsed"] for rdd in _fetched(f"{self._application}/storage/rdd") if rdd["memoryUsed"]]
 
     def settled(self, most):
@@ -52,7 +52,7 @@ class Watch:
         return self.stored()
 
     def everything(self):
-        """Give all that must not grow, after a collection in both processes."""
+        """Return all that must not grow, after a collection in both processes."""
         gc.collect()
         heap = 0
         if not session.is_connect(self.spark):

@@ -83,7 +83,7 @@ def test_a_closure_that_is_dropped_leaves_nothing(spark):
 
 
 def plan(frame):
-    """Give how Spark would read a DataFrame now."""
+    """Return how Spark would read a DataFrame now."""
     with contextlib.redirect_stdout(io.StringIO()) as text:
         frame.where("true").explain()
     return text.getvalue()

@@ -19,7 +19,7 @@ SIZE = 4 << 20
 
 @pytest.fixture
 def disk(tmp_path):
-    """Give a small disk of its own, that can be filled and locked."""
+    """Yield a small disk of its own, that can be filled and locked."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.name != "posix" or os.geteuid() or not shutil.which("mount"):
@@ -146,7 +146,7 @@ FLIPS = [flip, flip_data]
 
 
 def refused(delta, location, c, act=DynamicClosure.open, *, may_be_harmless):
-    """Give the error that opening ends with; where the damage may be to what nobody reads, a right answer will do."""
+    """Return the error that opening ends with; where the damage may be to what nobody reads, a right answer will do."""
     try:
         opened = act(location, spark=delta)
     except DyntcError as error:

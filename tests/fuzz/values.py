@@ -179,7 +179,7 @@ operations = st.one_of(
 
 
 def alike(draw):
-    """Give a strategy for cells that go together, most of the time."""
+    """Return a strategy for cells that go together, most of the time."""
     return draw(
         st.sampled_from(
             [
@@ -368,12 +368,12 @@ def arrow_tables(draw, width):
 
 
 def tables(width):
-    """Give anything that may be handed in for a table with so many columns."""
+    """Return anything that may be handed in for a table with so many columns."""
     return st.one_of(listed(width), listed(width), frames(width), arrow_tables(width), cells)
 
 
 def _converted(series, dtype):
-    """Give a series of another type where pandas takes its values so."""
+    """Return a series of another type where pandas takes its values so."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -121,7 +121,11 @@ def test_views_follow_on_spark(spark, monkeypatch):
     both.closure.create_views("follow")
     monkeypatch.setattr(Changed, "collected", None)  # nobody may call it
     monkeypatch.setattr(lanes.Lanes, "changes", None)
-    for act in (both.wide, lambda: both.apply([]), lambda: both.reset([("v1", "v2"), ("v2", "new"), ("v9", "v1")])):
+    for act in (
+        both.wide,
+        lambda: both.apply([("delete", "v1", "nobody")]),
+        lambda: both.reset([("v1", "v2"), ("v2", "new"), ("v9", "v1")]),
+    ):
         expected = act()
         assert rows(spark.table("follow_changes")) == expected
         assert rows(both.closure.changes()) == expected

@@ -30,7 +30,7 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """Give the address of a server to whose JVM, which is a driver too, no job brings more than some mebibytes."""
+    """Yield the address of a server to whose JVM, which is a driver too, no job brings more than some mebibytes."""
     with connect_server(tmp_path_factory.mktemp("server"), **{"spark.driver.maxResultSize": "12m"}) as url:
         yield url
 

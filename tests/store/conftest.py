@@ -11,7 +11,7 @@ from dyntc_spark.graph.store import steps
 
 @pytest.fixture(scope="session")
 def delta(spark):
-    """Give the session, or skip where it has no Delta."""
+    """Return the session, or skip where it has no Delta."""
     try:
         spark.read.format("delta")
         DynamicClosure.open("/nowhere/at/all", spark=spark)

@@ -36,7 +36,7 @@ VERTICES = [
 
 @pytest.fixture
 def local(delta):
-    """Give the session where it runs in this process: a client of a server cannot tell where that keeps its files."""
+    """Return the session where it runs in this process: a client of a server cannot tell where that keeps its files."""
     if session.is_connect(delta):
         pytest.skip("the session is a client")
     pytest.importorskip("deltalake")
@@ -54,7 +54,7 @@ def saved(spark, folder, vertices):
 
 @contextmanager
 def jobs_of(spark):
-    """Give a list that has the numbers of the jobs started within, once it is left."""
+    """Return a list that has the numbers of the jobs started within, once it is left."""
     context, found = spark.sparkContext, []
     context.setJobGroup("near", "near")
     try:

@@ -44,7 +44,7 @@ class Location:
         return path.read_bytes() if path.exists() else None
 
     def copy(self, *, noted=True):
-        """Give a copy of it, which neither Spark nor Delta has seen; ``noted``: whether the last commit is."""
+        """Return a copy of it, which neither Spark nor Delta has seen; ``noted``: whether the last commit is."""
         self.count += 1
         target = self.folder.with_name(f"copy {self.count}")
         shutil.copytree(self.folder, target)

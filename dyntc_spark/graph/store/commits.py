@@ -61,7 +61,7 @@ class Commit:
         return Witness(self.number, self.version, self.token)
 
     def table(self) -> pa.Table:
-        """Give the row."""
+        """Return the row."""
         return pa.Table.from_pylist([asdict(self)], SCHEMA)
 
 
@@ -136,11 +136,11 @@ class Commits(Sequence[Commit]):
         return self._rows[-1]
 
     def has(self, witness: Witness) -> bool:
-        """Tell whether a commit is among them that was published."""
+        """Return whether a commit is among them that was published."""
         return witness.number <= len(self) and self[witness.number - 1].token == witness.token
 
     def upto(self, version: int | None) -> Commits:
-        """Give the commits up to a version, by default all; refuse a version that cannot be opened."""
+        """Return the commits up to a version, by default all; refuse a version that cannot be opened."""
         oldest, newest = self.oldest, self.head.version
         if version is None:
             return self
@@ -151,13 +151,13 @@ class Commits(Sequence[Commit]):
         return Commits([commit for commit in self._rows if commit.version <= version], oldest)
 
     def checkpoints(self) -> list[Commit]:
-        """Give the checkpoints that are needed to open a version, the last first."""
+        """Return the checkpoints that are needed to open a version, the last first."""
         found = [commit for commit in reversed(self._rows) if commit.checkpoint]
         kept = next(place for place, commit in enumerate(found) if commit.version <= self.oldest)
         return found[: kept + 1]
 
     def after(self, number: int) -> list[Commit]:
-        """Give the commits with a version of their own behind a number."""
+        """Return the commits with a version of their own behind a number."""
         return [commit for commit in self._rows[number:] if commit.kind in VERSIONS]
 
     @property
@@ -166,7 +166,7 @@ class Commits(Sequence[Commit]):
         return next((commit.version + 1 for commit in self._rows if commit.recording), None)
 
     def counts(self) -> Tally:
-        """Give what all batches came to, those before the save included."""
+        """Return what all batches came to, those before the save included."""
         total = Tally()
         for commit in self._rows:
             if commit.kind in {"save", "batch"}:

@@ -114,7 +114,7 @@ def _actions(content: bytes, kind: str) -> list[dict[str, Any]]:
 
 
 def _is_complete(content: bytes) -> bool:
-    """Tell whether every line is an action, and there are as many files as the first line says."""
+    """Return whether every line is an action, and there are as many files as the first line says."""
     try:
         actions = [json.loads(line) for line in content.splitlines()]
     except ValueError:

@@ -33,7 +33,7 @@ _DEEPEST = 50
 
 
 def kind_text(kind: pa.DataType) -> str:
-    """Give a type of vertices as text.
+    """Return a type of vertices as text.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def kind_text(kind: pa.DataType) -> str:
 
 
 def kind_of(text: str) -> pa.DataType:
-    """Give the type that a text is about, or refuse what is none.
+    """Return the type that a text is about, or refuse what is none.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def kind_of(text: str) -> pa.DataType:
 
 
 def to_storage(column: pa.Array) -> pa.Array:
-    """Give vertices, of which none is null, as they are stored.
+    """Return vertices, of which none is null, as they are stored.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def to_storage(column: pa.Array) -> pa.Array:
 
 
 def from_storage(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """Give stored vertices in their own type; an error when they are of another one."""
+    """Return stored vertices in their own type; an error when they are of another one."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks else pa.array([], column.type)
     found = canonical(column, "vertex")

@@ -149,7 +149,7 @@ def _beside(log: Path, version: int) -> Damage | None:
 
 
 def _covers(path: Path) -> bool:
-    """Tell whether the checksums beside a file are as many as its bytes need."""
+    """Return whether the checksums beside a file are as many as its bytes need."""
     return sidecar_of(path).stat().st_size == 8 + 4 * -(-path.stat().st_size // _PAGE)
 
 

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 def read(
     folder: str, where: Where | None = None, *, has_checksums: bool = False, as_of: int | None = None
 ) -> pa.Table | None:
-    """Give the rows of a table, or some; None when they cannot be read here.
+    """Return the rows of a table, or some; None when they cannot be read here.
 
     Checksums of Parquet, and those beside the files, are compared unless what these hold ``has_checksums`` of its own.
     ``as_of`` is a version of Delta's, by default the last.
@@ -58,7 +58,7 @@ def sidecar_of(path: Path) -> Path:
 
 
 def fits_sidecar(path: Path) -> bool:
-    """Tell whether a file is what its sidecar says: a CRC-32 for every so many bytes. Without a sidecar it is."""
+    """Return whether a file is what its sidecar says: a CRC-32 for every so many bytes. Without a sidecar it is."""
     sidecar = sidecar_of(path)
     if not sidecar.exists():
         return True

@@ -109,14 +109,14 @@ class Place:
         return f"{self.location.rstrip('/')}/{table}/{name}"
 
     def frame(self, table: str) -> DataFrame:
-        """Give a table, or raise Spark's error when it is not there."""
+        """Return a table, or raise Spark's error when it is not there."""
         reader = self.spark.read
         if table in self.as_of:
             reader = reader.option("versionAsOf", self.as_of[table])
         return reader.format("delta").load(self._name(table)) if self.is_path else reader.table(self._name(table))
 
     def read(self, table: str, where: Where | None = None) -> pa.Table | None:
-        """Give the rows of a table, or some; None when the table is not there."""
+        """Return the rows of a table, or some; None when the table is not there."""
         if self.as_of.get(table, 0) < 0:
             return None  # nothing of it can be read
         if self.folder is not None:
@@ -127,7 +127,7 @@ class Place:
         return self._collect(table, lambda rows: rows.where(where(F.col)) if where else rows)
 
     def greatest(self, table: str, column: str) -> int | None:
-        """Give the greatest number in a column; None when there is none, or no table."""
+        """Return the greatest number in a column; None when there is none, or no table."""
         found = self._collect(table, lambda rows: rows.agg(F.max(column)))
         return None if found is None else found.column(0)[0].as_py()
 
@@ -141,14 +141,14 @@ class Place:
             raise self.problem(error, f"reading the table {table!r}") from error
 
     def read_all(self, wanted: Mapping[str, Where]) -> dict[str, pa.Table | None]:
-        """Give rows of several tables, by their names: read at the same time, for most of it is waiting."""
+        """Return rows of several tables, by their names: read at the same time, for most of it is waiting."""
         if not wanted:
             return {}
         with ThreadPoolExecutor(len(wanted)) as threads:
             return dict(zip(wanted, threads.map(self.read, wanted, wanted.values()), strict=True))
 
     def exists(self, table: str) -> bool:
-        """Tell whether a table is there."""
+        """Return whether a table is there."""
         try:
             return bool(self.frame(table).columns)
         except Exception as error:
@@ -157,11 +157,11 @@ class Place:
             raise self.problem(error, f"looking for the table {table!r}") from error
 
     def versions(self, table: str) -> DataFrame:
-        """Give what Delta tells about the versions of a table."""
+        """Return what Delta tells about the versions of a table."""
         return self.spark.sql(f"DESCRIBE HISTORY {self.identifier(table)}")
 
     def feed(self, table: str, version: int) -> DataFrame:
-        """Give what a version of a table, which has Delta's change data feed, has added to it."""
+        """Return what a version of a table, which has Delta's change data feed, has added to it."""
         reader = self.spark.read.format("delta").option("readChangeFeed", "true")
         return reader.option("startingVersion", version).option("endingVersion", version).load(self._name(table))
 
@@ -223,7 +223,7 @@ class Place:
             raise self.problem(error, what) from error
 
     def problem(self, error: Exception, what: str) -> DyntcError:
-        """Give an error of ours for one of Spark's."""
+        """Return an error of ours for one of Spark's."""
         if says(error, _NO_DELTA):
             return SetupError(
                 "a Spark session with Delta",
@@ -268,13 +268,13 @@ class Place:
         return f"{'.'.join(f'`{part}`' for part in self.location.split('.'))}.`{table}`"
 
     def identifier(self, table: str) -> str:
-        """Give a table's name for SQL, quoted."""
+        """Return a table's name for SQL, quoted."""
         name = self._name(table)
         return "delta.`{}`".format(name.replace("`", "``")) if self.is_path else name
 
 
 def checked(location: str) -> str:
-    """Give a location back, or refuse it.
+    """Return the location as it is, or refuse it.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def without_secrets(location: str) -> str:
 
 
 def says(error: Exception, words: tuple[str, ...]) -> bool:
-    """Tell whether Spark's error is about one of these."""
+    """Return whether Spark's error is about one of these."""
     text = f"{type(error).__name__}: {error}"
     return any(word in text for word in words)
 
@@ -337,7 +337,7 @@ _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.
 
 
 def brief(error: Exception) -> str:
-    """Give the line that says most: what a Python worker raised, else the first one without Java's stack."""
+    """Return the line that says most: what a Python worker raised, else the first one without Java's stack."""
     lines: list[str] = _RAISED.findall(str(error))[-1:] or [
         line.strip(" :") for line in str(error).splitlines() if line.strip() and "error occurred while" not in line
     ]

@@ -58,6 +58,6 @@ def append(place: Place, version: int, found: pa.Table | Stored) -> None:
 
 
 def last(place: Place) -> int:
-    """Give the last version that has rows; -1 when none has."""
+    """Return the last version that has rows; -1 when none has."""
     found = place.greatest(TABLE, "version")
     return -1 if found is None else found

@@ -39,11 +39,11 @@ class Batch:
     batch_id: str | None = None
 
     def vertex_kind(self, graph: Graph) -> pa.DataType:
-        """Give the type of the vertices that it is about; a graph that has lost all has none to tell."""
+        """Return the type of the vertices that it is about; a graph that has lost all has none to tell."""
         return self.vertices.type if self.vertices is not None and len(self.vertices) else graph.vertices.kind
 
     def rows(self, graph: Graph) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Give what the log says: operations and their ends, by the names of a graph that has them all."""
+        """Return what the log says: operations and their ends, by the names of a graph that has them all."""
         gained, lost = graph.named(self.inserted), graph.named(self.deleted)
         parts = [(INSERT, gained.src, gained.dst), (DELETE, lost.src, lost.dst)]
         if self.vertices is not None:
@@ -56,7 +56,7 @@ class Batch:
 
 
 def log_table(batch: Batch, graph: Graph, version: int, token: str) -> pa.Table:
-    """Give the rows of a batch as they are stored."""
+    """Return the rows of a batch as they are stored."""
     ops, src, dst = batch.rows(graph)
     return pa.table(
         {
@@ -82,7 +82,7 @@ def replayed(graph: Graph, commits: Iterable[Commit], log: pa.Table | None) -> t
 
 
 def _rows(commit: Commit, log: pa.Table | None) -> pa.Table | None:
-    """Give the rows that a commit published, all of them."""
+    """Return the rows that a commit published, all of them."""
     if not commit.logged:
         return None
     rows = None if log is None else log.filter(pc.equal(log.column("token"), commit.token))

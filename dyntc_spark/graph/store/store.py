@@ -130,7 +130,7 @@ class Store:
         return found
 
     def has(self, batch_id: str) -> bool:
-        """Tell whether a batch was published before."""
+        """Return whether a batch was published before."""
         return batch_id in self._batch_ids
 
     @property
@@ -172,7 +172,7 @@ class Store:
         return replayed(graph, later, self.place.read_all(_log_of(later)).get("log"))
 
     def history(self) -> DataFrame:
-        """Give the commits that made a version."""
+        """Return the commits that made a version."""
         with self.place.translating("reading the table 'commits'"):
             return self.place.frame("commits").where(F.col("kind").isin(*VERSIONS))
 
@@ -259,7 +259,7 @@ class Store:
             _log.warning("Version %d is published, but may not be on the disk yet: %s", commit.version, error)
 
     def _token(self, number: int) -> str | None:
-        """Give the token of the commit with a number; None when it is not published."""
+        """Return the token of the commit with a number; None when it is not published."""
         table = self.place.read("commits", lambda column: column("number") == number)
         return table.column("token")[0].as_py() if table is not None and table.num_rows else None
 
@@ -298,7 +298,7 @@ class Store:
             del self._unwritten[0]
 
     def lacks(self, version: int) -> bool:
-        """Tell whether the last version is published and perhaps not recorded; asked until it is known."""
+        """Return whether the last version is published and perhaps not recorded; asked until it is known."""
         first = self.unsure_from
         if first is None or version < first or version <= self.oldest or recorded.last(self.place) >= version:
             self.unsure_from = None
@@ -332,7 +332,7 @@ class Store:
 
 
 def _log_of(later: list[Commit]) -> dict[str, Where]:
-    """Give what is to be read of the log for some commits; nothing where they have logged nothing."""
+    """Return what is to be read of the log for some commits; nothing where they have logged nothing."""
     if not any(commit.logged for commit in later):
         return {}
     first, last = later[0].version, later[-1].version

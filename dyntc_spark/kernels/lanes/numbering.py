@@ -122,7 +122,7 @@ def _post_order(parent: Ids, child: Ids, sibling: Ids) -> Ids:
 def _put_roots_last(
     offsets: Offsets, targets: Ids, sums: npt.NDArray[np.float32], parent: Ids, child: Ids, number: Ids
 ) -> None:
-    """Give the last numbers to roots without children, in the order of the successors that have fewest ancestors.
+    """Return the last numbers to roots without children, in the order of the successors that have fewest ancestors.
 
     Their own columns are empty, so that they may have any numbers. Roots with a common successor are in one stripe
     then, and reach fewer components together.

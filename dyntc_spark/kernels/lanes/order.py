@@ -117,7 +117,7 @@ def replace(order: Order, c: int, by: int) -> None:
 
 @lean_inner
 def _label(order: Order) -> None:
-    """Give all labels anew."""
+    """Make all labels anew."""
     c, label = order.ends[0], np.int64(0)
     while c != _NONE:
         order.labels[c] = label
