@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.lanes_build import UNBOUNDED, Recycled, numbered
+from dyntc_spark.closure.lanes_build import UNBOUNDED, Recycled, numbered, pools
 from dyntc_spark.closure.lanes_graph import (
     SPARE_PART,
     copied,
@@ -273,10 +273,12 @@ class State:
     def moved(self, place: Place) -> State:
         """Return the state with its stripes in another place, with the numbers that they have. The graph is shared."""
         version, here = self.closure
-        held, there = place.taken(version.stripes, here, self._plan(), version.members.size)
+        taken, there = place.taken(version.stripes, here, self._plan(), version.members.size)
+        used = stripes.sizes(taken)
+        held = stripes.compacted(taken, *pools(*used))  # batches write behind what is used
         other = copy.copy(self)
         other.closure = Closure(version._replace(stripes=held), there)
-        other._used = stripes.sizes(held)  # noqa: SLF001  (one of us)
+        other._used, other._recycled = used, Recycled()  # noqa: SLF001  (one of us)
         return other
 
     def restore(self, edges: EdgeSet) -> None:
