@@ -50,12 +50,12 @@ CHECKS: list[Check] = [
     ("import layers", ["-c", LINT_IMPORTS], ""),
     ("known weaknesses of dependencies", ["-m", "tests.audit"], ""),
     ("tests, classic Spark", ["-m", "pytest", "-m", "spark"], "classic"),
+    ("tests, local cluster", ["-m", "pytest", "-m", "cluster"], "cluster"),
 ]
 # These run at the same time.
 CHECKS_BESIDE: list[Check] = [
     ("tests without Spark", ["-m", "pytest", "-m", "not spark"], "classic"),
     ("tests, Spark Connect", ["-m", "pytest", "-m", "spark"], "connect"),
-    ("tests, local cluster", ["-m", "pytest", "-m", "cluster"], "cluster"),
 ]
 
 

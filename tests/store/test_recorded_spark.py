@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dyntc_spark import DynamicClosure
 from dyntc_spark.closure import lanes_spark
 from dyntc_spark.closure.lanes import Lanes
@@ -19,6 +21,7 @@ BATCHES = [
 ]
 
 
+@pytest.mark.classic
 def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog):
     monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
     monkeypatch.setattr(Lanes, "changes", None)  # nobody may bring the pairs here
