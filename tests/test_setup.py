@@ -146,11 +146,11 @@ def test_every_check_runs_although_one_fails(run, monkeypatch, capsys):
     monkeypatch.setattr(run, "call", call)
     assert run.main(["test"]) == 1
     kinds = [extra["DYNTC_TEST_SPARK"] for _, extra in asked]
-    assert sorted(kinds) == [""] * 5 + ["classic", "cluster", "connect"]
+    assert sorted(kinds) == [""] * 5 + ["classic", "classic", "cluster", "connect"]
     said, _, summary = capsys.readouterr().out.partition("== summary\n")
-    assert said.count("done") == 8
+    assert said.count("done") == 9
     assert re.findall(r"(?m)^FAILED +(.*) \(", summary) == ["mypy"]
-    assert summary.count("ok ") == 7
+    assert summary.count("ok ") == 8
 
 
 def test_arguments_of_test_go_to_pytest(run, monkeypatch):

@@ -30,4 +30,5 @@ class Recompute(Lanes):
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as ``init``, whatever the batch."""
         n = self.vertices
-        self._replace(EdgeSet.of(self.edges).replaced(checked(inserted, n), checked(deleted, n)))
+        edges = EdgeSet.of(self.edges).replaced(checked(inserted, n), checked(deleted, n))
+        self.init(edges.edges, n)

@@ -30,7 +30,8 @@ class Machine(RuleBasedStateMachine):
         self.before, self.version = self.plain.pairs(), 0
 
     def both(self, method, argument, batch):
-        self.before, self.version = self.plain.pairs(), self.version + 1
+        if batch:  # else no version is made
+            self.before, self.version = self.plain.pairs(), self.version + 1
         method(argument)
         self.plain.apply(batch)
 
