@@ -262,6 +262,8 @@ class DynamicClosure(Streamed):
         """
         names = read_vertices(vertices, "vertex")
         with self._door.changing() as now:
+            if not len(names):
+                return BatchResult(now.number)
             self._begin()
             numbers, edges = now.graph.vertices.known_numbers(names), now.graph.edges.edges
             held = np.isin(numbers, edges.sources) | np.isin(numbers, edges.targets)
@@ -379,9 +381,8 @@ class DynamicClosure(Streamed):
     def _done(self, version: Version, touched: Touched | None, batch: Batch) -> BatchResult:
         """Commit a version that a batch has led to, and return what the batch did."""
         self._committed(version, touched, batch)
-        last = version.last
-        ignored = last.insertions_ignored + last.deletions_ignored
-        return BatchResult(version.number, last.inserted, last.deleted, ignored)
+        done = version.last
+        return BatchResult(version.number, done.inserted, done.deleted, done.ignored)
 
     def _told(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
         """Tell the engine about a batch, for which it has to have so many vertices at least."""

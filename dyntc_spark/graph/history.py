@@ -60,6 +60,11 @@ class Tally:
             self.deletions_ignored + other.deletions_ignored,
         )
 
+    @property
+    def ignored(self) -> int:
+        """How many had no effect."""
+        return self.insertions_ignored + self.deletions_ignored
+
     def as_dict(self) -> dict[str, int]:
         """Return the counts by name."""
         return {name: getattr(self, name) for name in self.__slots__}

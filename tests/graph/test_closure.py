@@ -81,7 +81,7 @@ def test_a_batch_returns_what_it_did(closure):
 
 
 def test_a_batch_without_changes_makes_no_version(closure):
-    for change in (closure.insert, closure.delete, closure.apply):
+    for change in (closure.insert, closure.delete, closure.apply, closure.drop):
         assert change([]) == BatchResult(version=0)
     assert closure.version == 0
 
