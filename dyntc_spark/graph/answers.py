@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -20,11 +22,23 @@ from dyntc_spark.graph.views import statement
 from dyntc_spark.session import is_connect, session_for
 
 
+def _weakly(method: Callable[[], None]) -> Callable[[], None]:
+    """Return a call of a method that does not keep its object: one that nobody uses is gone at once, with its state."""
+    known = weakref.WeakMethod(method)
+
+    def call() -> None:
+        found = known()
+        if found is not None:
+            found()
+
+    return call
+
+
 class Answers:
     """A closure at a version of its graph, behind the one door to it, and a session for answers."""
 
     def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
-        self._door = Door(engine, self._rebuilt)
+        self._door = Door(engine, _weakly(self._rebuilt))
         self._spark = spark
         self._sent: list[Relations] = []  # what sessions have of the closure
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -84,6 +86,20 @@ def test_a_batch_without_changes_makes_no_version(closure):
     for change in (closure.insert, closure.delete, closure.apply, closure.drop):
         assert change([]) == BatchResult(version=0)
     assert closure.version == 0
+
+
+def test_a_closure_that_nobody_uses_is_gone_at_once():
+    """Python need not collect garbage for it: what the closure has on Spark is released then."""
+    closure = DynamicClosure.from_edges(CHAIN)
+    closure.insert([("d", "e")])
+    known = weakref.ref(closure)
+    gc.collect()
+    gc.disable()
+    try:
+        del closure
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 def test_an_insertion_at_a_vertex_is_one_batch(closure):
