@@ -2,6 +2,7 @@
 
     python3 run.py demo            install into ./.venv, then run the main job
     python3 run.py test            install the tools too, then run every check
+    python3 run.py test --quick    style, types, and the short tests without Spark: for every change (two minutes)
     python3 run.py test ARGS       run pytest with these arguments only, e.g. -k codec
     python3 run.py test --slow     run the long tests, before a release (an hour or so)
     python3 run.py bench [ARGS]    run the benchmarks
@@ -43,11 +44,18 @@ OLDEST_JAVA = 17
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 # Name, arguments of Python, and the Spark that the tests are to run on.
 Check = tuple[str, list[str], str]
-CHECKS: list[Check] = [
+STYLE: list[Check] = [
     ("ruff check", ["-m", "ruff", "check"], ""),
     ("ruff format", ["-m", "ruff", "format", "--check"], ""),
     ("mypy", ["-m", "mypy"], ""),
     ("import layers", ["-c", LINT_IMPORTS], ""),
+]
+QUICK_CHECKS: list[Check] = [
+    *STYLE,
+    ("short tests without Spark", ["-m", "pytest", "-m", "not spark and not long"], "classic"),
+]
+CHECKS: list[Check] = [
+    *STYLE,
     ("known weaknesses of dependencies", ["-m", "tests.audit"], ""),
     ("tests, classic Spark", ["-m", "pytest", "-m", "spark"], "classic"),
     ("tests, local cluster", ["-m", "pytest", "-m", "cluster"], "cluster"),
@@ -70,7 +78,7 @@ def main(arguments: list[str]) -> int:
         return call([str(PYTHON), "-m", "dyntc_spark.demo", *rest])
     if command == "test":
         install({"[delta]", "dev"})
-        return call([str(PYTHON), "-m", "pytest", *rest]) if rest else run_checks()
+        return run_tests(rest)
     if command in {"bench", "soak"}:
         install({"[delta]" if command == "soak" else "bench"})
         return call([str(PYTHON), "-m", "benchmarks.soak" if command == "soak" else "benchmarks", *rest])
@@ -80,12 +88,20 @@ def main(arguments: list[str]) -> int:
     return 2
 
 
-def run_checks() -> int:
-    """Run every check, whether or not an earlier one failed, and sum up."""
+def run_tests(arguments: list[str]) -> int:
+    """Run pytest with these arguments; without any every check, and with ``--quick`` the short ones."""
+    if arguments in ([], ["--quick"]):
+        return run_checks(QUICK_CHECKS, []) if arguments else run_checks(CHECKS, CHECKS_BESIDE)
+    return call([str(PYTHON), "-m", "pytest", *arguments])
+
+
+def run_checks(checks: list[Check], besides: list[Check]) -> int:
+    """Run every check, whether or not an earlier one failed, and others at the same time; sum up."""
     with tempfile.TemporaryFile("a+", encoding="utf-8") as kept, ThreadPoolExecutor(1) as beside:
-        later = beside.submit(outcomes, CHECKS_BESIDE, kept)
-        found = outcomes(CHECKS, sys.stdout)
-        say("waiting for the tests that run beside these")
+        later = beside.submit(outcomes, besides, kept)
+        found = outcomes(checks, sys.stdout)
+        if besides:
+            say("waiting for the tests that run beside these")
         found += later.result()
         kept.seek(0)
         shutil.copyfileobj(kept, sys.stdout)

@@ -29,11 +29,11 @@ from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.closure.algebraic import Algebraic
-from dyntc_spark.closure.algebraic_eliminate import inverted
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes import Lanes
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines.algebraic.eliminate import inverted
+from dyntc_spark.engines.algebraic.engine import Algebraic
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.kernels import modular, sparse
 
 NONE = Edges.of()

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.topology import Topology
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.topology import Topology
 from dyntc_spark.errors import CycleError
 
 DATA = Path(__file__).parents[1] / "tests" / "data"

@@ -31,12 +31,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import Line, report
-from dyntc_spark.closure.centres import Centres
-from dyntc_spark.closure.divide_conquer import DivideConquer
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.lanes import Lanes
-from dyntc_spark.closure.logarithmic import Logarithmic
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.deterministic.centres import Centres
+from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
+from dyntc_spark.engines.deterministic.logarithmic import Logarithmic
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.kernels.bits import from_coordinates
 from dyntc_spark.kernels.leaf_closure import closed
 

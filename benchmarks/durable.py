@@ -2,6 +2,7 @@
 
 On the dependencies of Debian's packages, in one local session, tables on the local disk:
 
+0. without Spark: the first save of a small graph, at most a second, and then one change, at most 60 ms (the median);
 1. batches of 1, 100 and 10,000 changes (edges deleted and inserted again, in turn): seconds a batch and changes a
    second in memory, at a location, and of the bare commits: the same rows appended to tables of the same
    columns, one for the log and one for the commits, by Spark and Delta alone;
@@ -33,16 +34,37 @@ from dyntc_spark.graph.store.place import Place
 SIZES = (1, 100, 10_000)
 COPIES = 10
 TIMES, BOUND = 2.0, 0.2
+#: Seconds that the first save of a small graph and one change may take, without Spark.
+FIRST_SAVE, ONE_CHANGE, CHANGES = 1.0, 0.06, 200
 
 
 def run(*, quick: bool = False) -> bool:
     """Measure all of it; tell whether the bounds were kept."""
     folder = Path(tempfile.mkdtemp(prefix="dyntc-durable-"))
-    spark = session.local(2, delta=True)
     try:
-        return report("durable", list(_lines(spark, folder, quick=quick)))
+        alone = list(_without_spark(folder / "alone"))  # before there is a session
+        return report("durable", alone + list(_lines(session.local(2, delta=True), folder, quick=quick)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _without_spark(folder: Path) -> Iterator[Line]:
+    """Save a small graph, and change it often enough for checkpoints and compactions to be among it."""
+    closure = DynamicClosure.from_edges([(vertex, vertex + 1) for vertex in range(100)])
+    closure.apply([("insert", 7, 3)])  # compiled once
+    first = _seconds(lambda: closure.save(str(folder)))
+    yield Line("the first save of 101 vertices, without Spark", first, "s", f"<= {FIRST_SAVE}", first <= FIRST_SAVE)
+    times = []
+    for number in range(CHANGES):
+        batch = [("insert" if number % 2 else "delete", 50, 51)]
+        times.append(_seconds(lambda batch=batch: closure.apply(batch)))
+    middle = statistics.median(times)
+    detail = {"seconds": {"median": middle, "low": min(times), "high": max(times)}}
+    yield Line(
+        "one durable change, without Spark", middle, "s", f"<= {ONE_CHANGE}", middle <= ONE_CHANGE, detail=detail
+    )
+    opened = _seconds(lambda: DynamicClosure.open(str(folder)))
+    yield Line(f"opening after {CHANGES} changes, without Spark", opened, "s")
 
 
 def _lines(spark: SparkSession, folder: Path, *, quick: bool) -> Iterator[Line]:

@@ -28,7 +28,7 @@ from benchmarks.lanes_contest import ROOT, Answer, Contestant, Match, same, warm
 from benchmarks.lanes_graphs import GRAPHS, LITERATURE, QUICK, Graph, Target, literature
 
 #: The last commit whose default engine kept sorted rows; and the two engines.
-BEFORE, ROWS, LANES = "363a66d", "dyntc_spark.closure.refresh:Refresh", "dyntc_spark.closure.lanes:Lanes"
+BEFORE, ROWS, LANES = "363a66d", "dyntc_spark.closure.refresh:Refresh", "dyntc_spark.engines.lanes.engine:Lanes"
 PEER_SECONDS = 100.0
 
 

@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.harness import cause
 from benchmarks.suite import single_machine, streaming
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.system import NotTriedError, Recomputing, System
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.closure.engine import Edges
-
-Ids = npt.NDArray[np.int64]
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.kernels.ids import Indices
 
 
 class RoaringRows(Recomputing):
@@ -66,7 +64,7 @@ class RoaringRows(Recomputing):
         return {"row_bytes": sum(len(row.serialize()) for row in self._rows)}
 
 
-def _last_first(tails: Ids, heads: Ids, count: int) -> Ids:
+def _last_first(tails: Indices, heads: Indices, count: int) -> Indices:
     """Return the vertices of an acyclic graph, each behind its successors."""
     left, by_head = np.bincount(tails, minlength=count), np.argsort(heads, kind="stable")
     starts = np.searchsorted(heads[by_head], np.arange(count + 1))

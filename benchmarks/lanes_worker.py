@@ -60,7 +60,8 @@ class Worker:
 
     def __init__(self, module: str, name: str) -> None:
         self._engine: Any = getattr(importlib.import_module(module), name)()
-        self._edges: Any = importlib.import_module("dyntc_spark.closure.engine").Edges
+        home = "dyntc_spark.engines.base" if module.startswith("dyntc_spark.engines.") else "dyntc_spark.closure.engine"
+        self._edges: Any = importlib.import_module(home).Edges
         self._game: dict[str, Any] = {}
 
     def open(self, path: str) -> dict[str, Any]:

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.harness import Line, ratio, report, take_turns
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes import Lanes
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.recompute import Recompute
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 SINGLES = 40  # single changes that lanes makes in a turn, while recompute makes one

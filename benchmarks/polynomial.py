@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dyntc_spark.dynamic.polynomial import BooleanPolynomial
+from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial
 
 SIZES = (512, 1024, 2048, 4096)
 SCRIPTS = {

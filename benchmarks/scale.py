@@ -31,10 +31,10 @@ from benchmarks.harness import Line, report
 from benchmarks.packages import Packages
 from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure.algebraic import Algebraic
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes import Lanes
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines.algebraic.engine import Algebraic
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.recompute import Recompute
 
 PARTS = ("engines", "algebraic", "joins", "libraries", "pathway", "hundred")
 QUERIES = 100_000

@@ -25,10 +25,10 @@ from benchmarks import lanes_graphs
 from benchmarks.lanes_graphs import Graph
 from benchmarks.packages import Packages
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.closure import lanes_place, lanes_tasks
-from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.lanes_build import numbered
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.engines.lanes import in_process, tasks
+from dyntc_spark.engines.lanes.build import numbered
 from dyntc_spark.kernels.lanes import build
 from dyntc_spark.kernels.lanes.stripes import LANES
 from dyntc_spark.kernels.reach import contracted, grouped, strong_components
@@ -214,7 +214,7 @@ def work(task: Facts) -> Facts:
     adjacency = EdgeSet.of(graph.edges).adjacency(graph.vertices)
     component, count = strong_components(*adjacency)
     plan = numbered(*contracted(*adjacency, component, *grouped(component, count)), LANES)
-    pickled = cloudpickle.dumps(lanes_tasks.building(plan, LANES, lanes_place.BLOCK_BYTES))
+    pickled = cloudpickle.dumps(tasks.building(plan, LANES, in_process.BLOCK_BYTES))
     total = -(-count // LANES)
     _in_ranges(pickled, total, RANGES[-1])  # compiled now
     found = [{"ranges": ranges, **_in_ranges(pickled, total, ranges)} for ranges in RANGES]
@@ -230,7 +230,7 @@ def _in_ranges(pickled: bytes, total: int, ranges: int) -> Facts:
         size = 0
         for batch in run(iter([row])):
             reports = batch.column("reports")[0].as_py()
-            looks += sum(each["key"] for each in reports if each["operation"] == lanes_tasks.BUILT)
+            looks += sum(each["key"] for each in reports if each["operation"] == tasks.BUILT)
             size += batch.column("payload")[0].as_buffer().size
         sizes.append(size)
     seconds = time.process_time() - begun

@@ -26,9 +26,9 @@ import pyarrow.parquet as pq
 from benchmarks.harness import Line, report
 from benchmarks.refresh import DATA
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure import lanes_build
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.lanes import build as lanes_build
+from dyntc_spark.engines.lanes.engine import Lanes
 
 SEED, SINGLES, QUICK_SINGLES = 11, 1000, 200
 #: A change through the closure should take so many milliseconds at most, in the median.

@@ -7,21 +7,34 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dyntc_spark.blocks.matrix import BlockMatrix as BlockMatrix
-    from dyntc_spark.dynamic.lazy_matrix import LazyMatrix as LazyMatrix
-    from dyntc_spark.dynamic.polynomial import BooleanPolynomial as BooleanPolynomial
     from dyntc_spark.graph.batch import BatchResult as BatchResult
     from dyntc_spark.graph.closure import DynamicClosure as DynamicClosure
+    from dyntc_spark.graph.store.following import create_location_views as create_location_views
+    from dyntc_spark.graph.store.following import location_views_sql as location_views_sql
+    from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix as LazyMatrix
+    from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial as BooleanPolynomial
 
 __version__ = "0.1.0"
-__all__ = ["BatchResult", "BlockMatrix", "BooleanPolynomial", "DynamicClosure", "LazyMatrix", "__version__"]
+__all__ = [
+    "BatchResult",
+    "BlockMatrix",
+    "BooleanPolynomial",
+    "DynamicClosure",
+    "LazyMatrix",
+    "__version__",
+    "create_location_views",
+    "location_views_sql",
+]
 
 # Loaded when first used: Spark's workers import this package for its kernels only.
 _HOMES = {
     "BatchResult": "dyntc_spark.graph.batch",
     "BlockMatrix": "dyntc_spark.blocks.matrix",
-    "BooleanPolynomial": "dyntc_spark.dynamic.polynomial",
+    "BooleanPolynomial": "dyntc_spark.matrices.polynomial.boolean_polynomial",
     "DynamicClosure": "dyntc_spark.graph.closure",
-    "LazyMatrix": "dyntc_spark.dynamic.lazy_matrix",
+    "LazyMatrix": "dyntc_spark.matrices.lazy.lazy_matrix",
+    "create_location_views": "dyntc_spark.graph.store.following",
+    "location_views_sql": "dyntc_spark.graph.store.following",
 }
 
 

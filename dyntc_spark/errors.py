@@ -134,6 +134,10 @@ class UnreachableError(DyntcError):
     """A path asked for between two vertices that no path joins."""
 
 
+class ClosedError(DyntcError):
+    """A question or a change to a closure that was closed."""
+
+
 class OutgrownError(DyntcError):
     """A closure that does not fit the budget of this process."""
 

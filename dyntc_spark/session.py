@@ -124,6 +124,11 @@ def session_for(given: SparkSession | None) -> SparkSession:
         return _remote()
 
 
+def session_at_hand(given: SparkSession | None) -> SparkSession | None:
+    """Return the session that `session_for` would return; None where a local one would have to be started."""
+    return session_for(given) if given is not None or is_remote() else _existing()
+
+
 def is_connect(spark: SparkSession) -> bool:
     """Return whether ``spark`` is a Spark Connect session, which has neither RDDs nor a JVM in this process.
 
@@ -193,7 +198,7 @@ def ensure_open(spark: SparkSession) -> None:
     --------
     >>> ensure_open(local())
     """
-    if not _is_open(spark):
+    if not is_open(spark):
         raise SessionError(
             "an open Spark session",
             "one that has been stopped",
@@ -268,7 +273,7 @@ def _existing() -> SparkSession | None:
         spark = SparkSession.active()
     except PySparkRuntimeError:
         return None
-    return spark if _is_open(spark) else None
+    return spark if is_open(spark) else None
 
 
 def _remote() -> SparkSession:
@@ -283,7 +288,8 @@ def _remote() -> SparkSession:
         ) from error
 
 
-def _is_open(spark: SparkSession) -> bool:
+def is_open(spark: SparkSession) -> bool:
+    """Return whether ``spark`` has not been stopped; start no job."""
     if is_connect(spark):
         return not spark.is_stopped  # type: ignore[attr-defined]
     try:

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.closure.choose import ENGINES
+from dyntc_spark.engines.registry import ENGINES
 
 spark = globals().get("spark") or session.local()
 small = os.environ.get("DYNTC_NOTEBOOK_SIZE") == "small"

@@ -1,11 +1,13 @@
 -- <prefix>_vertices: every vertex that an edge has, or once had, as an end, until it is dropped.
 -- What a vertex reaches is counted without taking runs apart. For each bucket of 64 components, upto[k] is how many
--- vertices the first k of them have, and a run covers a part of some buckets.
+-- vertices the first k of them have, and a run covers a part of some buckets. For what reaches a vertex, runs are taken
+-- apart into components, each with the number of vertices in the lanes of its word.
 SELECT
     v.vertex AS vertex,                      -- the vertex
     size(v.successors) AS out_degree,        -- edges that begin there
     coalesce(i.edges, 0) AS in_degree,       -- edges that lead there
-    coalesce(r.descendants, 0) AS descendants  -- other vertices that it reaches
+    coalesce(r.descendants, 0) AS descendants,  -- other vertices that it reaches
+    coalesce(a.ancestors, 0) AS ancestors      -- other vertices that reach it
 FROM {vertices} AS v
 LEFT JOIN (
     WITH
@@ -36,6 +38,22 @@ LEFT JOIN (
     JOIN components AS c ON c.stripe = n.stripe AND shiftrightunsigned(n.word, c.lane) & 1 = 1
     GROUP BY c.component, c.members
 ) AS r ON r.component = v.component
+LEFT JOIN (
+    WITH
+    components AS (SELECT component, stripe, lane, count(*) AS members FROM {vertices} GROUP BY component, stripe, lane),
+    stripes AS (SELECT stripe, collect_list(struct(lane, members)) AS lanes FROM components GROUP BY stripe),
+    weighed AS (
+        SELECT /*+ BROADCAST(s) */
+            explode(sequence(first, last)) AS component,
+            aggregate(s.lanes, 0L, (total, l) -> total + if(shiftrightunsigned(word, l.lane) & 1 = 1, l.members, 0L)) AS many
+        FROM {runs} AS p
+        JOIN stripes AS s ON s.stripe = p.stripe
+    )
+    SELECT /*+ BROADCAST(c) */ c.component, CAST(sum(w.many) - if(c.members > 1, 1, 0) AS INT) AS ancestors
+    FROM weighed AS w
+    JOIN components AS c ON c.component = w.component
+    GROUP BY c.component, c.members
+) AS a ON a.component = v.component
 LEFT JOIN (
     SELECT other, count(*) AS edges
     FROM (SELECT explode(successors) AS other FROM {vertices})

@@ -66,7 +66,7 @@ def spark(tmp_path_factory):
 def _clean_catalog(request):
     """Leave no view and no cached table to the next test; the layers below `graph` make none."""
     yield
-    if "spark" in request.fixturenames and request.path.parent.name not in {"blocks", "dynamic", "closure"}:
+    if "spark" in request.fixturenames and request.path.parent.name not in {"blocks", "matrices", "engines"}:
         catalog = request.getfixturevalue("spark").catalog
         catalog.clearCache()
         for table in catalog.listTables():

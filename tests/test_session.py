@@ -106,6 +106,7 @@ def test_a_session_that_is_there_stays_as_it_is(spark):
     assert dict(spark.conf.getAll) == before
 
 
+@pytest.mark.long
 def test_a_process_of_its_own(tmp_path):
     """Start, stop and start again; see what is left behind and what is printed."""
     script = """

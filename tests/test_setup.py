@@ -153,6 +153,14 @@ def test_every_check_runs_although_one_fails(run, monkeypatch, capsys):
     assert summary.count("ok ") == 8
 
 
+def test_quick_tests_start_no_spark(run, monkeypatch):
+    asked = []
+    monkeypatch.setattr(run, "install", lambda _parts: None)
+    monkeypatch.setattr(run, "call", lambda command, _extra, _output: asked.append(command) or 0)
+    assert run.main(["test", "--quick"]) == 0
+    assert [command[-1] for command in asked if "pytest" in command] == ["not spark and not long"]
+
+
 def test_arguments_of_test_go_to_pytest(run, monkeypatch):
     monkeypatch.setattr(run, "install", lambda _parts: None)
     assert run.main(["test", "-k", "codec"]) == 0

@@ -94,6 +94,8 @@ import importlib.util
 from pyspark.sql import SparkSession
 from dyntc_spark import DynamicClosure
 
+pytestmark = pytest.mark.long
+
 spark = SparkSession.active()
 c = DynamicClosure.from_edges(spark.range(50).selectExpr("id AS src", "id + 1 AS dst"), backend="spark")
 c.apply([("delete", 20, 21), ("insert", 60, 0)])

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.suite import systems
-from dyntc_spark.closure import choose
+from dyntc_spark.engines import registry
 
 Record = dict[str, Any]
 WITHIN = 1.5  #: the default engine is to take at most this times the cheapest engine
@@ -45,7 +45,7 @@ def choices(results: dict[str, Any]) -> list[Choice]:
     """Compare the default engine with every other one on the same backend, phase by phase, worst first."""
     seconds, found = medians(results), []
     for (workload, phase, system), value in seconds.items():
-        if system.partition("@")[0] != choose.ALIASES["auto"]:
+        if system.partition("@")[0] != registry.ALIASES["auto"]:
             continue
         rivals = {
             name: seconds[workload, phase, name]

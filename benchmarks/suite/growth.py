@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.suite import ours, workloads
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.closure import choose
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines import registry
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.recompute import Recompute
 
 SIZES_OF_BATCHES = (1, 3, 10, 30, 100, 300)
 REPEATS = 5
@@ -28,7 +28,8 @@ BUDGET = 3.0  # seconds of batches of one kind for an engine
 def measured(sizes: tuple[int, ...]) -> dict[str, Any]:
     """Fit the growth of every engine; those that are there to study the paper on graphs of an eighth of the size."""
     return {
-        name: _engine(name, tuple(n // 8 for n in sizes) if name in ours.STUDIES else sizes) for name in choose.ENGINES
+        name: _engine(name, tuple(n // 8 for n in sizes) if name in ours.STUDIES else sizes)
+        for name in registry.ENGINES
     }
 
 

@@ -11,8 +11,8 @@ from benchmarks.suite import on_spark
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.system import NotTriedError, System
 from benchmarks.suite.workloads import Workload, lineage, made, random_digraph
-from dyntc_spark.closure import choose
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.engines import registry
+from dyntc_spark.engines.base import Edges, Engine
 
 #: Engines with n x n states that are there to study the paper; on Spark they are tried up to `FAR_VERTICES`.
 STUDIES = ("logarithmic", "divide_conquer")
@@ -51,7 +51,7 @@ class Ours(System):
     def start(self, cores: int) -> None:
         if self._far:
             self._session = on_spark.Session(cores)
-        self._engine = choose.create(self._name, self._backend, self._session.spark if self._session else None)
+        self._engine = registry.create(self._name, self._backend, self._session.spark if self._session else None)
         self._warm_up(self._engine)
         self.digest()
 

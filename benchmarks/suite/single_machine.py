@@ -13,11 +13,11 @@ import pyarrow as pa
 from benchmarks.suite.digest import SQL_DIGEST, Digest
 from benchmarks.suite.system import NotTriedError, Recomputing
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.closure.engine import Edges
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.kernels.ids import Indices
 
 MOST_NETWORKX = 20_000  # vertices; it takes minutes above
 Answers = npt.NDArray[np.bool_]
-Ids = npt.NDArray[np.int64]
 
 
 class DuckDB(Recomputing):
@@ -46,7 +46,7 @@ class DuckDB(Recomputing):
         row = self._connection.execute(f"SELECT {', '.join(SQL_DIGEST)} FROM closed WHERE src <> dst").fetchall()[0]  # noqa: S608
         return Digest(*(int(value) for value in row))
 
-    def query(self, sources: Ids, targets: Ids) -> Answers:
+    def query(self, sources: Indices, targets: Indices) -> Answers:
         asked = pa.table({"q": np.arange(len(sources)), "src": sources, "dst": targets})
         self._connection.register("asked", asked)
         found = self._connection.execute("SELECT q FROM asked SEMI JOIN closed USING (src, dst)").fetchnumpy()["q"]
@@ -71,7 +71,7 @@ class IGraph(Recomputing):
     def digest(self) -> Digest:
         return Digest.of(_flat(self._rows))
 
-    def query(self, sources: Ids, targets: Ids) -> Answers:
+    def query(self, sources: Indices, targets: Indices) -> Answers:
         members: dict[int, set[int]] = {}
         for v in np.unique(sources).tolist():
             members[v] = set(self._rows[v])
@@ -100,7 +100,7 @@ class NetworkX(Recomputing):
     def digest(self) -> Digest:
         return Digest.of(_flat([list(self._closed[v]) for v in range(len(self._closed))]))
 
-    def query(self, sources: Ids, targets: Ids) -> Answers:
+    def query(self, sources: Indices, targets: Indices) -> Answers:
         has = self._closed.has_edge
         found = (has(s, t) for s, t in zip(sources.tolist(), targets.tolist(), strict=True))
         return np.fromiter(found, bool, len(sources)) | (sources == targets)
@@ -158,7 +158,7 @@ class SciPy(Recomputing):
         pairs = self._closed.tocoo()
         return Digest.of([(pairs.row, pairs.col)])
 
-    def query(self, sources: Ids, targets: Ids) -> Answers:
+    def query(self, sources: Indices, targets: Indices) -> Answers:
         return np.asarray(self._closed[sources, targets]).ravel() > 0
 
 
@@ -178,7 +178,7 @@ class Search(Recomputing):
         return self._digest
 
 
-def _flat(rows: list[list[int]]) -> Iterator[tuple[Ids, Ids]]:
+def _flat(rows: list[list[int]]) -> Iterator[tuple[Indices, Indices]]:
     """Yield rows as pairs, some rows at a time."""
     for first in range(0, len(rows), 1_000):
         some = rows[first : first + 1_000]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from benchmarks.suite import on_spark, ours, single_machine, streaming
 from benchmarks.suite.system import System
-from dyntc_spark.closure import choose
+from dyntc_spark.engines import registry
 
-ENGINES = tuple(choose.ENGINES)
+ENGINES = tuple(registry.ENGINES)
 NEAR = ENGINES
 FAR = tuple(f"{name}@spark" for name in ENGINES)
 SPARK_PEERS: dict[str, type[System]] = {

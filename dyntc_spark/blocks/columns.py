@@ -17,6 +17,8 @@ from dyntc_spark.blocks.superstep import Kind, Where
 from dyntc_spark.errors import EntryValueError
 
 INTEGERS = {"tinyint", "smallint", "int", "bigint"}
+#: A row of a relation: a number, and the numbers that it is related to.
+ROWS = "number int, reached array<int>"
 
 
 def arrow_columns(

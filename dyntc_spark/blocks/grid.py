@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
+from dyntc_spark.kernels.ids import Indices
 
-Ids = npt.NDArray[np.int64]
 #: (block number, positions in the request, ids inside that block), one for each block that is hit
-Cut = tuple[int, Ids, Ids]
+Cut = tuple[int, Indices, Indices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Axis:
         """Number of indices in ``block``; the last one may be shorter."""
         return min(self.step, self.length - block * self.step)
 
-    def ids(self, ids: npt.ArrayLike, what: str) -> Ids:
+    def ids(self, ids: npt.ArrayLike, what: str) -> Indices:
         """Return ``ids`` as an array, refused when one of them is not on this side."""
         array = np.atleast_1d(as_array(ids))
         if array.size == 0:
@@ -68,7 +68,7 @@ class Axis:
             )
         return array.astype(np.int64, copy=False)
 
-    def cut(self, ids: Ids) -> Iterator[Cut]:
+    def cut(self, ids: Indices) -> Iterator[Cut]:
         """Split ``ids`` by the block that holds them."""
         blocks = ids // self.step
         order = np.argsort(blocks, kind="stable")
@@ -120,7 +120,7 @@ class Grid:
         """Whether ``(bi, bj)`` is a block of this grid."""
         return 0 <= bi < self.down.blocks and 0 <= bj < self.across.blocks
 
-    def by_cell(self, rows: Ids, columns: Ids) -> dict[tuple[int, int], Ids]:
+    def by_cell(self, rows: Indices, columns: Indices) -> dict[tuple[int, int], Indices]:
         """Positions of the given places, in their order, by the block that holds them."""
         if not len(rows):
             return {}

@@ -14,12 +14,13 @@ from typing import Literal
 
 import numpy as np
 
-from dyntc_spark.blocks.grid import Grid, Ids
+from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Cell, Kinds, Operation, Where
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.block import Block, Dense, Ints
+from dyntc_spark.kernels.ids import Indices
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Gather(Operation[Strip]):
 
     grid: Grid
     ring: Ring
-    ids: Ids
+    ids: Indices
     upright: bool
 
     @property
@@ -72,8 +73,8 @@ class Lookup(Operation[Ints]):
 
     grid: Grid
     ring: Ring
-    rows: Ids
-    columns: Ids
+    rows: Indices
+    columns: Indices
 
     @property
     def where(self) -> Where:
@@ -81,7 +82,7 @@ class Lookup(Operation[Ints]):
         return Where(cells=frozenset(self._places))
 
     @cached_property
-    def _places(self) -> dict[tuple[int, int], Ids]:
+    def _places(self) -> dict[tuple[int, int], Indices]:
         return self.grid.by_cell(self.rows, self.columns)
 
     @property
@@ -220,8 +221,8 @@ class SetEntries(Operation[None]):
     """``X[rows[q], columns[q]] = values[:, q]``; without values the entries are cleared."""
 
     grid: Grid
-    rows: Ids
-    columns: Ids
+    rows: Indices
+    columns: Indices
     values: Ints | None
 
     @property
@@ -240,7 +241,7 @@ class SetEntries(Operation[None]):
         return Where(cells=frozenset(self._places))
 
     @cached_property
-    def _places(self) -> dict[tuple[int, int], Ids]:
+    def _places(self) -> dict[tuple[int, int], Indices]:
         return self.grid.by_cell(self.rows, self.columns)
 
     def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
@@ -333,5 +334,5 @@ def _number(value: int) -> Block | None:
     return Dense(np.array([[[value]]], np.int64)) if value else None
 
 
-def _inside(grid: Grid, rows: Ids, columns: Ids) -> tuple[Ids, Ids]:
+def _inside(grid: Grid, rows: Indices, columns: Indices) -> tuple[Indices, Indices]:
     return rows % grid.down.step, columns % grid.across.step

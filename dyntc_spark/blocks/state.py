@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.superstep import Kind, Kinds, Operation
 from dyntc_spark.errors import MatrixNameError
 from dyntc_spark.kernels.block import Ints
+from dyntc_spark.kernels.ids import Indices
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _COLUMNS = re.compile(r"(bi|bj|part|inner|side|payload|seed|new|reports|(left|right)\d+)\Z", re.IGNORECASE)
@@ -31,8 +31,8 @@ _COLUMNS = re.compile(r"(bi|bj|part|inner|side|payload|seed|new|reports|(left|ri
 class Entries(NamedTuple):
     """The entries of a matrix that are not zero."""
 
-    rows: Ids
-    columns: Ids
+    rows: Indices
+    columns: Indices
     #: bool True for Boolean matrices, counts, or ``values[plane, entry]`` for residues
     values: Ints
 

@@ -1,4 +1,4 @@
-"""What the commands do: read files, ask or change the closure in a folder, write answers."""
+"""What the commands do: read files, ask or change the closure at a location, write answers."""
 
 from __future__ import annotations
 
@@ -15,64 +15,82 @@ from typing import Any
 
 import pyarrow as pa
 
-from dyntc_spark.cli import store, tables
-from dyntc_spark.errors import InputError, OptionError, SetupError, UnreachableError
+from dyntc_spark.cli import tables
+from dyntc_spark.errors import (
+    ConflictError,
+    DamagedFileError,
+    InputError,
+    LocationError,
+    OptionError,
+    SetupError,
+    StorageError,
+    UnreachableError,
+)
 from dyntc_spark.graph.closure import DynamicClosure
 from dyntc_spark.graph.kinds import canonical
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.store import Store
 
 YES, NO, FAILED = 0, 1, 2
+KINDS = {"string": pa.string(), "integer": pa.int64()}
 
 
 def build(options: Namespace) -> int:
-    """Read edges, close them, and write the closure into a folder."""
-    folder = Path(options.store)
-    if store.holds_closure(folder) and not options.replace:
+    """Read edges, close them, and save the closure."""
+    place = _place(options.store)
+    is_there = Store.commits(place) is not None
+    if is_there and not options.replace:
         raise OptionError("a folder without a closure", f"{options.store!r}, which has one", "Say --replace.")
-    if folder.exists() and not store.holds_closure(folder) and any(folder.iterdir()):
-        raise store.StoreError("an empty or new folder", f"{options.store!r}, which is neither", "Choose another.")
-    kinds = dict.fromkeys((options.src, options.dst), KINDS[options.ids]) if options.ids != "auto" else None
-    edges = tables.read(options.edges, options.format, kinds)
-    closure = DynamicClosure.from_edges(edges, engine=options.engine, src=options.src, dst=options.dst)
-    if store.holds_closure(folder):
-        closure._renumber(store.next_version(folder))  # noqa: SLF001  (of this package)
-    store.save(closure, folder, options.engine)
+    edges = _read(options, options.edges, ("src", "dst"), KINDS[options.ids])
+    if is_there:
+        closure = DynamicClosure._open_at(place)  # noqa: SLF001  (of this package)
+        if options.engine not in {"auto", closure._asked[0]}:  # noqa: SLF001
+            raise OptionError(
+                f"the engine {closure._asked[0]!r}, which {options.store!r} has",  # noqa: SLF001
+                f"--engine {options.engine}",
+                "Leave --engine out, or build into another folder.",
+            )
+        closure.reset(edges, src=options.src, dst=options.dst)
+    else:
+        closure = DynamicClosure.from_edges(edges, engine=options.engine, src=options.src, dst=options.dst)
+        _make_folder(options.store, place)
+        closure._save_at(place)  # noqa: SLF001
     stats = closure.stats()
     print(f"{options.store}: {stats['vertices']:,} vertices, {stats['edges']:,} edges, {stats['pairs']:,} pairs")
     return YES
 
 
 def apply(options: Namespace) -> int:
-    """Apply a batch of changes to the closure in a folder, and write the next version."""
-    folder = Path(options.store)
-    kind = store.kind_of(folder)
-    kinds = {options.op: pa.string(), options.src: kind, options.dst: kind}
-    changes = tables.read(options.changes, options.format, kinds)
-    closure, manifest = store.load(folder)
-    before = closure.stats()
-    closure.apply(changes, strict=options.strict, op=options.op, src=options.src, dst=options.dst)
-    store.save(closure, folder, manifest["engine"], manifest)
+    """Apply a batch of changes to the closure at a location; that makes the next version."""
+    closure = _opened(options.store)
+    if options.out:
+        tables.require_writable(options.out, options.out_format)
+    changes = _read(options, options.changes, ("op", "src", "dst"), _kind(closure))
+    pairs = closure.stats()["pairs"]
+    try:
+        done = closure.apply(changes, strict=options.strict, op=options.op, src=options.src, dst=options.dst)
+    except ConflictError as error:
+        remedy = "Nothing has changed. Run the command again: it starts from the last version."
+        raise ConflictError(error.expected, error.came, remedy) from error
     if options.out:
         tables.write(closure.arrow.changes(), options.out, options.out_format)
-    stats = closure.stats()
-    counts = ", ".join(f"{stats[name] - before[name]:,} {name.replace('_', ' ')}" for name in store.COUNTS)
-    gained = stats["pairs"] - before["pairs"]
-    print(f"version {closure.version}: {counts}; {stats['pairs']:,} pairs ({gained:+,})", file=_notes(options.out))
+    now = closure.stats()["pairs"]
+    counts = f"{done.inserted:,} inserted, {done.deleted:,} deleted, {done.ignored:,} ignored"
+    print(f"version {done.version}: {counts}; {now:,} pairs ({now - pairs:+,})", file=_notes(options.out))
     return YES
 
 
 def query(options: Namespace) -> int:
     """Answer one pair, a table of pairs, or what one vertex reaches or is reached by."""
-    folder = Path(options.store)
-    kind = store.kind_of(folder)
-    closure, _ = store.load(folder)
+    closure = _opened(options.store)
+    kind = _kind(closure)
     if options.vertices:
         source, target = _pair(options, kind)
         found = closure.reaches(source, target, unknown=options.unknown)
         print("true" if found else "false")
         return YES if found else NO
     if options.pairs:
-        kinds = {options.src: kind, options.dst: kind}
-        pairs = tables.read(options.pairs, options.format, kinds)
+        pairs = _read(options, options.pairs, ("src", "dst"), kind)
         answer = closure.arrow.query(pairs, options.unknown, options.src, options.dst)
     elif options.descendants is not None:
         answer = closure.arrow.descendants(_vertex(options.descendants, kind))
@@ -86,18 +104,15 @@ def query(options: Namespace) -> int:
 
 def explain(options: Namespace) -> int:
     """Show a shortest path, or one for each of many pairs."""
-    folder = Path(options.store)
-    kind = store.kind_of(folder)
-    closure, _ = store.load(folder)
-    if options.pairs:
-        kinds = {options.src: kind, options.dst: kind}
-        pairs = tables.read(options.pairs, options.format, kinds)
-        tables.write(
-            closure.arrow.explain(pairs, src=options.src, dst=options.dst), options.out or "-", options.out_format
-        )
-        return YES
-    if not options.vertices:
+    if not options.pairs and not options.vertices:
         raise InputError("two vertices, or --pairs FILE", "neither", "For example: dyntc explain STORE a b.")
+    closure = _opened(options.store)
+    kind = _kind(closure)
+    if options.pairs:
+        pairs = _read(options, options.pairs, ("src", "dst"), kind)
+        answer = closure.arrow.explain(pairs, src=options.src, dst=options.dst)
+        tables.write(answer, options.out or "-", options.out_format)
+        return YES
     source, target = _pair(options, kind)
     try:
         path = closure.arrow.explain(source, target)
@@ -112,14 +127,21 @@ def explain(options: Namespace) -> int:
 
 
 def stats(options: Namespace) -> int:
-    """Show the sizes of the closure in a folder, without reading it."""
-    manifest = store.manifest_of(Path(options.store))
+    """Show the sizes of the closure at a location."""
+    told = _opened(options.store).stats()
     if options.json:
-        print(json.dumps(manifest, indent=2))
+        print(json.dumps(told, indent=2, default=str))
         return YES
-    details, _ = manifest.pop("details"), manifest.pop("checksums")
-    for name, value in [*manifest.items(), *((f"engine: {key}", value) for key, value in details.items())]:
+    details = told.pop("details")
+    for name, value in [*told.items(), *((f"engine: {key}", value) for key, value in details.items())]:
         _print_line(name, value)
+    return YES
+
+
+def repair(options: Namespace) -> int:
+    """Put damaged files of a location aside, and go on from what is left."""
+    closure = DynamicClosure._repair_at(_place(options.store), options.version)  # noqa: SLF001  (of this package)
+    print(f"{options.store}: version {closure.version}")
     return YES
 
 
@@ -148,15 +170,18 @@ def _measure(options: Namespace) -> int:
     engine = options.engine or "auto"
     if options.edges and not options.changes:
         raise InputError("--changes beside --edges", "only --edges", "Changes have the columns op, src, dst.")
-    edges = tables.read(options.edges, options.format) if options.edges else datasets.debian_dependencies()
-    changes = tables.read(options.changes, options.format) if options.edges else datasets.debian_security_changes()
+    if options.edges:
+        edges = _read(options, options.edges, ("src", "dst"), pa.string())
+        changes = _read(options, options.changes, ("op", "src", "dst"), pa.string())
+    else:
+        edges, changes = datasets.debian_dependencies(), datasets.debian_security_changes()
     DynamicClosure.from_edges(edges.slice(0, 100), engine=engine)  # compiled once
     read = {"src": options.src, "dst": options.dst}
     build_seconds, closure = _timed(partial(DynamicClosure.from_edges, edges, engine=engine, **read))
     scratch = float("inf")
     for _ in range(options.repeat):
         scratch = min(scratch, _timed(partial(closure.reset, edges, **read))[0])
-    batch, _ = _timed(partial(closure.apply, changes, **read))
+    batch, _ = _timed(partial(closure.apply, changes, op=options.op, **read))
     sample = closure.arrow.edges().slice(0, 10_000).take(list(range(0, min(10_000, edges.num_rows), 100)))
     singles = [
         _timed(partial(change, sample.slice(row, 1)))[0]
@@ -198,6 +223,53 @@ def _print_line(name: str, value: object) -> None:
     print(f"{name.replace('_', ' '):32}{shown}")
 
 
+def _place(store: str) -> Place:
+    """Return the location that a word names: a path of this machine, or one with a scheme."""
+    return Place(None, store if "://" in store else str(Path(store).absolute().resolve()))
+
+
+def _opened(store: str) -> DynamicClosure:
+    """Open the closure at a location, or say how to make one."""
+    try:
+        return DynamicClosure._open_at(_place(store))  # noqa: SLF001  (of this package)
+    except LocationError as error:
+        if error.came != "none":
+            raise
+        old = sorted(Path(store).glob("[0-9]*/edges.parquet"))
+        remedy = (
+            f"It is a folder of release 0.1: dyntc build {old[-1]} NEW."
+            if old
+            else "Build it: dyntc build EDGES STORE."
+        )
+        raise LocationError(error.expected, error.came, remedy) from error
+    except DamagedFileError as error:
+        remedy = f"Restore the file from a copy, or run: dyntc repair {store}."
+        raise DamagedFileError(error.expected, error.came, remedy) from error
+
+
+def _make_folder(store: str, place: Place) -> None:
+    if place.folder is None:
+        return
+    try:
+        Path(place.folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "a folder STORE that is there or can be made", f"{store!r}: {error.strerror}", "Name another STORE."
+        ) from error
+
+
+def _read(options: Namespace, path: str, names: tuple[str, ...], kind: pa.DataType) -> pa.Table:
+    """Read a table with columns that options name; in CSV, vertices are of a kind."""
+    columns = {getattr(options, name): pa.string() if name == "op" else kind for name in names}
+    return tables.read(path, options.format, columns, header=not options.no_header)
+
+
+def _kind(closure: DynamicClosure) -> pa.DataType:
+    """Return the type of the vertices."""
+    kind = closure.arrow.vertices().schema.field("vertex").type
+    return pa.string() if pa.types.is_null(kind) else kind
+
+
 def _pair(options: Namespace, kind: pa.DataType) -> tuple[Any, Any]:
     if len(options.vertices) != 2:
         raise InputError("two vertices: where it begins and where it ends", f"{len(options.vertices)}", "Quote spaces.")
@@ -218,6 +290,3 @@ def _vertex(text: str, kind: pa.DataType) -> Any:  # noqa: ANN401  (a vertex of 
 def _notes(out: str | None) -> Any:  # noqa: ANN401  (a stream)
     """Return the stream for remarks: standard error where standard output takes the answer."""
     return sys.stderr if out == "-" else sys.stdout
-
-
-KINDS = {"string": pa.string(), "int": pa.int64()}

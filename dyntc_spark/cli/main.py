@@ -16,7 +16,7 @@ DESCRIPTION = """\
 Which vertices of a directed graph reach which others, kept up to date while edges come and go.
 
   dyntc demo                                   what it can do, on real data
-  dyntc build edges.csv deps                   close a graph and keep it in the folder deps
+  dyntc build edges.csv deps                   close a graph and save it to the folder deps
   dyntc query deps shop openssl                true or false
   dyntc explain deps shop openssl              a shortest path
   dyntc apply changes.csv deps --out new.csv   apply a batch; write the pairs that it changed
@@ -74,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     _query(commands)
     _explain(commands)
     _stats(commands)
+    _repair(commands)
     _bench(commands)
     return made
 
@@ -100,7 +101,7 @@ def _build(commands: Commands) -> None:
     made = _command(
         commands,
         "build",
-        "close a graph and keep it in a folder",
+        "close a graph and save it to a folder",
         "  dyntc build edges.csv deps\n  dyntc build imports.parquet deps --src module --dst imports",
     )
     made.add_argument("edges", metavar="EDGES", help="a table of edges; - is CSV on standard input")
@@ -109,12 +110,12 @@ def _build(commands: Commands) -> None:
     _format(made)
     made.add_argument(
         "--ids",
-        choices=["auto", "string", "int"],
-        default="auto",
-        help="vertices in CSV (default: as they look)",
+        choices=["string", "integer"],
+        default="string",
+        help="what vertices in CSV are (default: %(default)s, so that 007 stays 007)",
     )
     made.add_argument("--engine", default="auto", help="an engine by its name (default: one that suits)")
-    made.add_argument("--replace", action="store_true", help="replace the closure that the folder holds")
+    made.add_argument("--replace", action="store_true", help="make these edges the next version of the closure there")
 
 
 def _apply(commands: Commands) -> None:
@@ -177,6 +178,17 @@ def _stats(commands: Commands) -> None:
     made.add_argument("--json", action="store_true", help="as JSON")
 
 
+def _repair(commands: Commands) -> None:
+    made = _command(
+        commands,
+        "repair",
+        "put damaged files of a closure aside, and go on from what is left",
+        "  dyntc repair deps\n  dyntc repair deps --version 7     where that is what is left, as the error says",
+    )
+    _store(made)
+    made.add_argument("--version", type=int, metavar="N", help="the version to go on from, where later ones are lost")
+
+
 def _bench(commands: Commands) -> None:
     made = _command(
         commands,
@@ -192,12 +204,14 @@ def _bench(commands: Commands) -> None:
     made.add_argument("--engine", help="measure this engine (with --edges by default: auto)")
     made.add_argument("--repeat", type=int, default=3, help="builds of which the fastest counts (default: %(default)s)")
     made.add_argument("--json", action="store_true", help="as JSON")
-    _columns(made)
+    _columns(made, op=True)
     _format(made)
 
 
 def _store(made: argparse.ArgumentParser) -> None:
-    made.add_argument("store", metavar="STORE", help="the folder of the closure")
+    made.add_argument(
+        "store", metavar="STORE", help="the folder of the closure; or a location with a scheme, which Spark reads"
+    )
 
 
 def _columns(made: argparse.ArgumentParser, op: bool = False) -> None:
@@ -207,6 +221,7 @@ def _columns(made: argparse.ArgumentParser, op: bool = False) -> None:
 
 def _format(made: argparse.ArgumentParser) -> None:
     made.add_argument("--format", choices=["csv", "parquet", "delta"], help="the format of what is read")
+    made.add_argument("--no-header", action="store_true", help="CSV without names of columns: they are in their order")
 
 
 def _out(made: argparse.ArgumentParser, what: str) -> None:

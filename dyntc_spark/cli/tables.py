@@ -1,16 +1,17 @@
-"""Tables in files: CSV and Parquet without Spark, Delta with a local session."""
+"""Tables in files: CSV, Parquet and Delta, without Spark where that can be."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from dyntc_spark.errors import InputError
+from dyntc_spark.errors import InputError, MissingColumnError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,20 +45,74 @@ def format_of(path: str, given: str | None = None) -> str:
     )
 
 
-def read(path: str, given: str | None = None, kinds: dict[str, pa.DataType] | None = None) -> pa.Table:
-    """Read a table; ``-`` is CSV on standard input. ``kinds`` are types of columns of CSV, which has none."""
+def read(
+    path: str, given: str | None = None, columns: dict[str, pa.DataType] | None = None, *, header: bool = True
+) -> pa.Table:
+    """Read a table; ``-`` is CSV on standard input.
+
+    ``columns`` have to be there; in CSV, which has no types, they are of these. Without a ``header``, the first columns
+    of CSV are these, in their order.
+    """
     if path != "-" and not Path(path).exists():
         raise InputError("a file or folder that is there", f"{path!r}, which is not", "Check the path.")
-    kind = format_of(path, given)
+    kind, columns = format_of(path, given), columns or {}
     try:
         if kind == "csv":
-            options = pc.ConvertOptions(column_types=kinds or {}, null_values=[""], strings_can_be_null=True)
-            return pc.read_csv(sys.stdin.buffer if path == "-" else path, convert_options=options)
-        if kind == "parquet":
-            return pq.read_table(path)
+            found = _csv(sys.stdin.buffer if path == "-" else path, columns, header=header)
+        else:
+            found = pq.read_table(path) if kind == "parquet" else _delta(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"a table in the format {kind}", f"{path!r}: {error}", "Name another --format.") from error
-    return _spark().read.format("delta").load(str(Path(path).resolve())).toArrow()
+        raise InputError(f"a table in the format {kind}", f"{path!r}: {error}", _remedy(str(error))) from error
+    missing = [name for name in columns if name not in found.column_names]
+    if missing:
+        raise MissingColumnError(
+            f"the columns {', '.join(columns)} in {path!r}",
+            f"no {missing[0]!r} among {', '.join(map(repr, found.column_names))}",
+            "Say what they are called with --src, --dst and --op"
+            + (", or --no-header if the first line is no header." if kind == "csv" and header else "."),
+        )
+    return found
+
+
+def _csv(source: Any, columns: dict[str, pa.DataType], *, header: bool) -> pa.Table:  # noqa: ANN401  (a path or stream)
+    names = list(columns)
+    kinds = columns if header else {f"f{place}": columns[name] for place, name in enumerate(names)}
+    options = pc.ConvertOptions(column_types=kinds, null_values=[""], strings_can_be_null=True)
+    reading = pc.ReadOptions(autogenerate_column_names=not header)
+    found = pc.read_csv(source, read_options=reading, convert_options=options)
+    return found if header else found.rename_columns([*names, *found.column_names[len(names) :]][: found.num_columns])
+
+
+def _remedy(error: str) -> str:
+    if "conversion error to int" in error:
+        return "Mend the row, or leave --ids integer out: vertices are words then."
+    if "Empty CSV file" in error:
+        return "Give a file with a header, src,dst."
+    return "Name another --format."
+
+
+def _delta(path: str) -> pa.Table:
+    """Read a Delta table; one with features that only Spark knows is read by Spark."""
+    from deltalake import DeltaTable  # noqa: PLC0415  (it takes a while)
+    from deltalake.exceptions import DeltaProtocolError, TableNotFoundError  # noqa: PLC0415
+
+    folder = str(Path(path).absolute())
+    try:
+        if "%" not in folder:  # see `DiskTables`
+            return DeltaTable(folder).to_pyarrow_table()
+    except DeltaProtocolError:
+        pass
+    except TableNotFoundError as error:
+        raise InputError("a Delta table", f"{path!r}, which is none", "Name another --format.") from error
+    return _spark().read.format("delta").load(folder).toArrow()
+
+
+def require_writable(path: str, given: str | None = None) -> None:
+    """Refuse a file that cannot be written, before anything is changed."""
+    folder = Path(path).absolute().parent
+    if format_of(path, given) and path != "-" and not os.access(folder, os.W_OK):
+        came = f"{path!r}, whose folder " + ("takes no files" if folder.is_dir() else "is not there")
+        raise InputError("a file that can be written, after --out", came, "Name another --out.")
 
 
 def write(table: pa.Table, path: str, given: str | None = None) -> None:
@@ -68,12 +123,16 @@ def write(table: pa.Table, path: str, given: str | None = None) -> None:
         sys.stdout.flush()
         pc.write_csv(plain, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    elif kind == "csv":
+        return
+    require_writable(path, given)
+    if kind == "csv":
         pc.write_csv(plain, path)
     elif kind == "parquet":
         pq.write_table(table, path)
     else:
-        _spark().createDataFrame(plain).write.format("delta").mode("overwrite").save(str(Path(path).resolve()))
+        from deltalake import write_deltalake  # noqa: PLC0415
+
+        write_deltalake(Path(path).absolute(), plain, mode="overwrite", schema_mode="overwrite")
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -7,16 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.closure.engine import Engine
+from dyntc_spark import session
+from dyntc_spark.engines.base import Engine
+from dyntc_spark.errors import InputError
 from dyntc_spark.graph import joins
-from dyntc_spark.graph.arrow import NO_TARGET, ArrowAnswers, Table, Unknown, Vertex
+from dyntc_spark.graph.arrow import ArrowAnswers, Asked
+from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.joins import UnknownRow
+from dyntc_spark.graph.part import delegated
+from dyntc_spark.graph.questions import Questions
 from dyntc_spark.graph.relations import Relations, Tables
 from dyntc_spark.graph.views import statement
 from dyntc_spark.session import is_connect, session_for
@@ -43,21 +46,21 @@ class Answers:
         self._sent: list[Relations] = []  # what sessions have of the closure
 
     @property
+    def _questions(self) -> Questions:
+        return Questions(
+            self._door,
+            lambda: session_for(self._spark),
+            lambda version, closure: self._relations_in(session_for(self._spark)).tables(version, closure),
+        )
+
+    @property
     def version(self) -> int:
         """The number of the last batch."""
         return self._door.now.number
 
     @property
     def arrow(self) -> ArrowAnswers:
-        """The same questions, answered as Arrow tables: with the state in this process they need no Spark.
-
-        Examples
-        --------
-        >>> from dyntc_spark import DynamicClosure
-        >>> c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
-        >>> c.arrow.query([("a", "c"), ("c", "a")])["reachable"].to_pylist()
-        [True, False]
-        """
+        """The same questions, answered as Arrow tables."""
         return ArrowAnswers(self._door)
 
     def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
@@ -86,7 +89,7 @@ class Answers:
         """
         if isinstance(pairs, DataFrame):
             return joins.query(pairs, self._tables(pairs), unknown or "null", (src, dst))
-        return self._frame(self.arrow.query(pairs, cast("Unknown", unknown or "raise"), src, dst))
+        return self._framed.query(pairs, cast("Unknown", unknown or "raise"), src, dst)
 
     def descendants(
         self,
@@ -106,7 +109,7 @@ class Answers:
         """
         if isinstance(vertex, DataFrame):
             return joins.descendants(vertex, self._tables(vertex), unknown, column, reflexive=reflexive)
-        return self._frame(self.arrow.descendants(vertex, reflexive=reflexive))
+        return self._framed.descendants(vertex, reflexive=reflexive)
 
     def ancestors(
         self,
@@ -123,7 +126,7 @@ class Answers:
         """
         if isinstance(vertex, DataFrame):
             return joins.ancestors(vertex, self._tables(vertex), unknown, column, reflexive=reflexive)
-        return self._frame(self.arrow.ancestors(vertex, reflexive=reflexive))
+        return self._framed.ancestors(vertex, reflexive=reflexive)
 
     def pairs(self, *, reflexive: bool = False) -> DataFrame:
         """The whole closure: ``src`` reaches ``dst``. Lazy; it shows the version that is current now."""
@@ -132,11 +135,11 @@ class Answers:
 
     def edges(self) -> DataFrame:
         """The edges: ``src``, ``dst``."""
-        return self._frame(self.arrow.edges())
+        return self._framed.edges()
 
     def vertices(self) -> DataFrame:
         """The vertices: the column ``vertex``."""
-        return self._frame(self.arrow.vertices())
+        return self._framed.vertices()
 
     def changes(self) -> DataFrame:
         """The pairs that the last batch made reachable or unreachable: ``src``, ``dst``, ``op``, ``version``.
@@ -145,7 +148,7 @@ class Answers:
         pair comes to this process; it stays at this version.
         """
         version, changed = self._door.changed(session_for(self._spark), look=True)
-        return self._frame(self.arrow.changes()) if changed is None else changed.named(version.number)
+        return self._framed.changes() if changed is None else changed.named(version.number)
 
     def explain(
         self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"
@@ -158,7 +161,7 @@ class Answers:
         name its columns), ``reachable``, ``hop``, ``hop_src``, ``hop_dst``. A pair that no path joins, and one of a
         vertex and itself, has one row without a hop.
         """
-        return self._frame(self.arrow.explain(source, target, src, dst))
+        return self._framed.explain(source, target, src, dst)
 
     def blocks(self) -> DataFrame:
         """The matrices of the engine as they are stored, a row a block, wherever the state is.
@@ -169,13 +172,52 @@ class Answers:
         spark = session_for(self._spark)
         return self._door.ask_apart(lambda _, closure: closure.blocks(spark))
 
-    def _frame(self, table: pa.Table) -> DataFrame:
-        return frame(session_for(self._spark), table)
+    components = delegated(Questions.components)
+    cycles = delegated(Questions.cycles)
+    is_acyclic = delegated(Questions.is_acyclic)
+    roots = delegated(Questions.roots)
+    leaves = delegated(Questions.leaves)
+    distance = delegated(Questions.distance)
+    impact = delegated(Questions.impact)
+    between = delegated(Questions.between)
+    common_ancestors = delegated(Questions.common_ancestors)
+    common_descendants = delegated(Questions.common_descendants)
+    what_if = delegated(Questions.what_if)
+
+    def __len__(self) -> int:
+        """Return how many vertices there are, as a graph of NetworkX does; ``stats()`` knows edges and pairs."""
+        return len(self._door.now.graph.vertices)
+
+    def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
+        """Return whether a path leads from ``a`` to ``b``, of a tuple ``(a, b)``; else whether it is a vertex.
+
+        Examples
+        --------
+        >>> from dyntc_spark import DynamicClosure
+        >>> c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
+        >>> len(c), ("a", "c") in c, ("c", "a") in c, ("a", "x") in c, "b" in c, "x" in c
+        (3, True, False, False, True, False)
+        """
+        if type(asked) is tuple:
+            if len(asked) != 2:
+                raise InputError("a pair (a, b), or a vertex", f"{asked!r:.80}", "Write (a, b) in c.")
+            return self.reaches(*asked, unknown="false")
+        return self.reaches(asked, asked, unknown="false")
+
+    @property
+    def _framed(self) -> Asked[DataFrame]:
+        return self._framed_in(session_for(self._spark))
+
+    def _framed_in(self, spark: SparkSession) -> Asked[DataFrame]:
+        """The same questions, answered as DataFrames: where names are on Spark, they stay there."""
+        return Asked(self._door, lambda graph, table, ends: graph.vertices.answer(spark, table, ends))
 
     def _whole(self) -> tuple[DataFrame, DataFrame]:
         """Return the closure, ``src`` and ``dst``, and the vertices of the same version, ``vertex``."""
         tables = self._tables()
-        found = session_for(self._spark).sql(statement("closure"), None, vertices=tables.vertices, runs=tables.runs)
+        found = session_for(self._spark).sql(
+            statement("closure", wide=tables.wide), None, vertices=tables.vertices, runs=tables.runs
+        )
         return found.select("src", "dst"), tables.vertices.select("vertex")
 
     def _tables(self, asked: DataFrame | None = None) -> Tables:
@@ -192,7 +234,7 @@ class Answers:
         found = next((each for each in self._sent if each.spark is spark), None)
         if found is None:
             found = Relations(spark)
-            self._sent = [each for each in self._sent if each.current()] + [found]
+            self._sent = [each for each in self._sent if session.is_open(each.spark)] + [found]
         return found
 
     def _rebuilt(self) -> None:

@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
-from dyntc_spark.closure.engine import Edges
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.edge_set import EdgeSet, edges_of, keys_of
 from dyntc_spark.errors import CycleError, RedundantChangeError
-from dyntc_spark.graph.inputs import Ends
+from dyntc_spark.graph.history import Graph, Tally
+from dyntc_spark.graph.kinds import taken
+from dyntc_spark.graph.names import NewNames, edge_names, names_of
+from dyntc_spark.graph.numbering import Changes
 from dyntc_spark.kernels import edge_keys
-
-Flags = npt.NDArray[np.bool_]
+from dyntc_spark.kernels.ids import Flags, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,54 @@ def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
     return NetEffect(edges_of(inserted), edges_of(deleted), redundant)
 
 
+class Planned(NamedTuple):
+    """A batch that is brought to numbers and to its net effect, and has not been done."""
+
+    inserted: Edges
+    deleted: Edges
+    added: NewNames  #: vertices that it brings
+    new: Indices  #: the numbers that these are to get
+    last: Tally
+    rows: int  #: changes, whatever they come to
+
+    @property
+    def extent(self) -> int:
+        """So many vertices are needed for it, at least."""
+        return int(self.new.max(initial=-1)) + 1
+
+
+def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
+    """Work out what changes, in this order, come to; the graph stays as it is.
+
+    Examples
+    --------
+    >>> from dyntc_spark.graph.inputs import Ends
+    >>> from dyntc_spark.graph.numbering import ChangesHere
+    >>> changes = ChangesHere(Ends(pa.array(["a", "b"]), pa.array(["b", "b"])), np.array([True, False]))
+    >>> batch = planned(Graph(), changes, strict=False)
+    >>> batch.inserted, batch.added.to_pylist(), batch.last.deletions_ignored
+    (Edges(sources=array([0]), targets=array([1])), ['a', 'b'], 1)
+    """
+    table = graph.vertices
+    numbers, inserting, names = changes.numbered(table)
+    net = net_effect(numbers, inserting, graph.edges)
+    if strict and net.redundant.any():
+        row = int(np.argmax(net.redundant))
+        refuse_redundant(row, edge_names(numbers, row, table, names), inserting=bool(inserting[row]))
+    inserted, added, new = net.inserted, names, table.allotted(0)
+    if len(names):
+        inserted, used = only_used(inserted, table.extent)
+        added, new = taken(names, used), table.allotted(len(used))
+        inserted = renumbered(inserted, table.extent, new)
+    last = Tally(
+        inserted=len(inserted),
+        deleted=len(net.deleted),
+        insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
+        deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
+    )
+    return Planned(inserted, net.deleted, added, new, last, len(numbers))
+
+
 def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:
     """Close the gaps among the numbers of new vertices, from ``known`` on; give also which of these are in use.
 
@@ -94,10 +144,9 @@ def renumbered(edges: Edges, known: int, numbers: npt.NDArray[np.int64]) -> Edge
     return Edges(ends[: len(edges)], ends[len(edges) :])
 
 
-def refuse_redundant(ends: Ends, inserting: Flags, row: int) -> None:
+def refuse_redundant(row: int, edge: tuple[Any, Any], *, inserting: bool) -> None:
     """Raise the error that names a change which changes nothing."""
-    edge = (ends.src[row].as_py(), ends.dst[row].as_py())
-    what, state = ("insertion", "is there already") if inserting[row] else ("deletion", "is not there")
+    what, state = ("insertion", "is there already") if inserting else ("deletion", "is not there")
     raise RedundantChangeError(
         "changes that change something, for strict=True",
         f"in row {row} the {what} of {edge!r}, which {state}",
@@ -106,13 +155,9 @@ def refuse_redundant(ends: Ends, inserting: Flags, row: int) -> None:
 
 
 @contextmanager
-def naming_cycles(known: Callable[[Ids], pa.Array], added: pa.Array, new: Ids) -> Iterator[None]:
+def naming_cycles(known: Callable[[Indices], pa.Array], added: NewNames, new: Indices) -> Iterator[None]:
     """Let a cycle that an engine refuses be named by its vertices: ``new`` ones or ``known``; it gives numbers."""
     try:
         yield
     except CycleError as error:
-        names = dict(zip(new.tolist(), added.to_pylist(), strict=True))
-        numbers = np.array(error.cycle, np.int64)
-        old = numbers[~np.isin(numbers, new)]
-        names.update(zip(old.tolist(), known(old).to_pylist(), strict=True))
-        raise CycleError.of([names[number] for number in numbers.tolist()]) from None
+        raise CycleError.of(names_of(np.array(error.cycle, np.int64), known, added, new)) from None

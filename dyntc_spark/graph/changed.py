@@ -7,6 +7,7 @@ them comes to this process, unless somebody asks for `Changed.collected`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,9 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes import Lanes
-from dyntc_spark.closure.row_changes import CHANGED, nothing_changed, rows_compared
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.row_changes import CHANGED, nothing_changed, rows_compared
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph, renumbered
@@ -89,7 +90,7 @@ class Changed:
     def named(self, version: int, names: DataFrame | None = None) -> DataFrame:
         """Return ``src``, ``dst``, ``op``, ``version``; no job. ``names``: ``number`` and ``vertex`` of the graph."""
         if names is None:
-            names = self._names(self.graph.vertices.names(self.graph.vertices.used))
+            names = self.graph.vertices.frame(self.numbers.sparkSession)
         ends = [names.selectExpr(f"number AS {end}", f"vertex AS {end}_name") for end in ("src", "dst")]
         return (
             self.numbers.join(ends[0], "src")
@@ -125,6 +126,16 @@ class Changed:
     def _names(self, names: pa.Array) -> DataFrame:
         numbers = pa.array(self.graph.vertices.used.astype(np.int32))
         return frame(self.numbers.sparkSession, pa.table({"number": numbers, "vertex": names}))
+
+
+def changed_between(
+    before: Graph, after: Graph, closure: Engine, session: Callable[[], SparkSession]
+) -> Changed | Difference:
+    """Compare two versions, where ``closure`` is that of ``after``, on Spark or in this process as it is."""
+    found = None
+    if closure.backend == "spark" and before.edges is not after.edges:
+        found = Changed.between(before, after, closure, session())
+    return found or Difference.between(before, after, closure)
 
 
 def _counting(batches: Batches) -> Batches:

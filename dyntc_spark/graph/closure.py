@@ -7,29 +7,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import choose
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.engines import registry
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.errors import InputError
-from dyntc_spark.graph import interop
-from dyntc_spark.graph.arrow import Table, Vertex
-from dyntc_spark.graph.batch import (
-    BatchResult,
-    naming_cycles,
-    net_effect,
-    only_used,
-    refuse_redundant,
-    renumbered,
-)
+from dyntc_spark.graph import interop, numbering
+from dyntc_spark.graph.asking import Table, Vertex
+from dyntc_spark.graph.batch import BatchResult, naming_cycles, planned
 from dyntc_spark.graph.history import Graph, Tally, Version
-from dyntc_spark.graph.inputs import Ends, of_kind, read_changes, read_ends, read_vertices
-from dyntc_spark.graph.kinds import encoded, taken
-from dyntc_spark.graph.misuse import refuse_copy, require_engine
+from dyntc_spark.graph.inputs import Ends, of_kind, read_vertices
+from dyntc_spark.graph.kinds import encoded
+from dyntc_spark.graph.misuse import refuse_copy, required_engine
+from dyntc_spark.graph.numbering import Begun, Changes, ChangesHere, read_batch, read_edges
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.spark_columns import named_table
 from dyntc_spark.graph.store.place import Place
@@ -78,9 +72,8 @@ class DynamicClosure(Streamed):
     DynamicClosure(4 vertices, 2 edges; engine 'lanes' in process, version 1)
     """
 
-    def __init__(self, engine: Engine, spark: SparkSession | None = None) -> None:
-        require_engine(engine)
-        super().__init__(engine, spark)
+    def __init__(self, engine: Engine | None = None, spark: SparkSession | None = None) -> None:
+        super().__init__(required_engine(engine), spark)
 
     def __reduce__(self) -> NoReturn:
         refuse_copy(repr(self))
@@ -98,6 +91,7 @@ class DynamicClosure(Streamed):
         vertices: Iterable[Vertex] | Table = (),
         src: str = "src",
         dst: str = "dst",
+        names: str = "auto",
     ) -> DynamicClosure:
         """Make the closure of a graph.
 
@@ -119,6 +113,9 @@ class DynamicClosure(Streamed):
             Further vertices, which need not have an edge: a list, or a table with the column ``vertex``.
         src, dst
             What these columns are called in ``edges``.
+        names
+            Where names of vertices are: ``"driver"``, in this process; ``"spark"``, in a DataFrame, so that only
+            numbers come here; ``"auto"``, on Spark if they come in a DataFrame and are more than 10 million.
 
         Examples
         --------
@@ -132,12 +129,13 @@ class DynamicClosure(Streamed):
             edges = named_table(spark, edges)
         if spark is None and isinstance(edges, DataFrame):
             spark = edges.sparkSession
-        closure = cls(choose.create(engine, backend, spark), spark)
-        closure._asked = engine, backend
+        closure = cls(registry.create(engine, backend, spark), spark)
+        closure._asked, closure._names = (engine, backend), names
+        read = numbering.begun(edges, vertices, (src, dst), names, spark)
         with closure._door.changing() as now:
-            begun, repeated = closure._begun(read_ends(edges, (src, dst)), read_vertices(vertices, "vertex"))
-            last, tally = Tally(inserted=len(begun.edges)), Tally(insertions_ignored=repeated)
-            closure._door.publish(replace(now, graph=begun, before=begun, last=last, tally=tally))
+            graph, repeated = closure._begun(read)
+            last, tally = Tally(inserted=len(graph.edges)), Tally(insertions_ignored=repeated)
+            closure._door.publish(replace(now, graph=graph, before=graph, last=last, tally=tally))
         return closure
 
     @classmethod
@@ -172,8 +170,8 @@ class DynamicClosure(Streamed):
 
         Edges that are there already are counted in ``stats()``; with ``strict`` they are an error.
         """
-        ends = read_ends(edges, (src, dst))
-        return self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
+        changes = read_edges(self._graph.vertices, edges, (src, dst), inserting=True)
+        return self._change(changes, strict=strict)
 
     def insert_at(
         self, vertex: Vertex, sources: Iterable[Vertex] = (), targets: Iterable[Vertex] = (), *, strict: bool = False
@@ -195,15 +193,15 @@ class DynamicClosure(Streamed):
         )
         into, out = (centre.take(pa.array([0] * len(ends), pa.int64())) for ends in (tails, heads))
         ends = Ends(pa.concat_arrays([tails, out]), pa.concat_arrays([into, heads]))
-        return self._change(ends, np.ones(len(ends), np.bool_), strict=strict)
+        return self._change(ChangesHere(ends, np.ones(len(ends), np.bool_)), strict=strict)
 
     def delete(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
         """Delete edges, as one batch; their ends stay vertices.
 
         Edges that are not there are counted in ``stats()``; with ``strict`` they are an error.
         """
-        ends = read_ends(edges, (src, dst))
-        return self._change(ends, np.zeros(len(ends), np.bool_), strict=strict)
+        changes = read_edges(self._graph.vertices, edges, (src, dst), inserting=False)
+        return self._change(changes, strict=strict)
 
     def apply(
         self,
@@ -245,7 +243,8 @@ class DynamicClosure(Streamed):
         """
         if self._is_known(batch_id):
             return BatchResult(self.version)
-        return self._change(*read_changes(changes, (op, src, dst), timestamp), strict=strict, batch_id=batch_id)
+        read = read_batch(self._graph.vertices, changes, (op, src, dst), timestamp)
+        return self._change(read, strict=strict, batch_id=batch_id)
 
     def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
         """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``.
@@ -271,20 +270,22 @@ class DynamicClosure(Streamed):
                 vertex = names[int(np.argmax(held))].as_py()
                 raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
             gone = np.unique(numbers)
-            batch = Batch(DROP, vertices=now.graph.vertices.names(gone))
+            batch = Batch(DROP, vertices=encoded(names)[1])
             return self._done(now.next(now.graph.without(gone), Tally()), Touched(gone, gone), batch)
 
     def reset(
         self, edges: Table, *, vertices: Iterable[Vertex] | Table = (), src: str = "src", dst: str = "dst"
     ) -> BatchResult:
         """Start again with other edges, as one batch; vertices without an edge go, but for those that are given."""
-        ends, further = read_ends(edges, (src, dst)), read_vertices(vertices, "vertex")
+        names = self._names if self._store is None else "driver"  # a location takes them from there
+        read = numbering.begun(edges, vertices, (src, dst), names, self._spark)
         with self._door.changing() as now:
             self._begin()
-            graph, repeated = self._begun(ends, further)
+            graph, repeated = self._begun(read)
             version = now.next(graph, Tally(inserted=len(graph.edges)))
             version = replace(version, tally=now.tally + Tally(insertions_ignored=repeated))
-            return self._done(version, None, Batch(RESET, graph.edges.edges, vertices=graph.vertices.names()))
+            kept = None if graph.vertices.on_spark else graph.vertices.names()
+            return self._done(version, None, Batch(RESET, graph.edges.edges, vertices=kept))
 
     def on_spark(self, spark: SparkSession | None = None) -> None:
         """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
@@ -308,12 +309,13 @@ class DynamicClosure(Streamed):
         (``backend="local"``). Views and streams belong to their session: create and start them again.
         """
         ensure_open(spark)
-        with self._door.changing():
+        with self._door.changing() as now:
+            now.graph.vertices.require_in(spark)
             self._spark = spark
             if self._store is not None:
                 self._store.place = Place(spark, self._store.place.location)
             if self._asked[1] != "local":
-                self._door.replace(choose.create(*self._asked, spark))
+                self._door.replace(registry.create(*self._asked, spark))
 
     def verify(self) -> Verification:
         """Check the whole closure, and build it again where an answer is wrong.
@@ -331,52 +333,34 @@ class DynamicClosure(Streamed):
 
     # --- helpers -----------------------------------------------------------------------------
 
-    def _begun(self, ends: Ends, further: pa.Array) -> tuple[Graph, int]:
+    def _begun(self, read: Begun) -> tuple[Graph, int]:
         """Let the engine close other edges; give their graph, and how many of them were there more than once."""
-        self._graph.vertices.require_kind(ends.src)
-        graph = Graph()
-        with progress("building", 2) as shown:
-            shown.at("numbering the vertices")
-            numbers, names = graph.vertices.numbered(ends)
-            names = _united(names, further)
+        vertices = read.vertices
+        if len(vertices):
+            self._graph.vertices.require_kind(vertices.kind)
+        with progress("building", 1) as shown, naming_cycles(vertices.names, pa.nulls(0), np.arange(0)):
             shown.at(f"closing, engine {self._engine.current.name}")
-            new = np.arange(len(names))
-            with naming_cycles(graph.vertices.names, names, new):
-                self._door.advance(lambda: self._engine.init(numbers, len(names)), mend=lambda: None)
-        graph = graph.begun(numbers, names)
-        return graph, len(ends) - len(graph.edges)
+            self._door.advance(lambda: self._engine.init(read.edges, vertices.extent), mend=lambda: None)
+        graph = Graph(vertices, EdgeSet.of(read.edges))
+        return graph, len(read.edges) - len(graph.edges)
 
-    def _change(
-        self, ends: Ends, inserting: npt.NDArray[np.bool_], *, strict: bool, batch_id: str | int | None = None
-    ) -> BatchResult:
+    def _change(self, changes: Changes, *, strict: bool, batch_id: str | int | None = None) -> BatchResult:
         """Bring a batch to its net effect, to the engine and into the graph."""
         with self._door.changing() as now:
-            if not len(ends) or self._is_known(batch_id):  # another thread may have sent it meanwhile
+            if changes.is_empty or self._is_known(batch_id):  # another thread may have sent it meanwhile
                 return BatchResult(now.number)
             self._begin()
-            table = now.graph.vertices
-            numbers, names = table.numbered(ends)
-            net = net_effect(numbers, inserting, now.graph.edges)
-            if strict and net.redundant.any():
-                refuse_redundant(ends, inserting, int(np.argmax(net.redundant)))
-            inserted, added, new = net.inserted, names, table.allotted(0)
-            if len(names):
-                inserted, used = only_used(inserted, table.extent)
-                added, new = taken(names, used), table.allotted(len(used))
-                inserted = renumbered(inserted, table.extent, new)
-            if len(inserted) or len(net.deleted):
-                with naming_cycles(table.names, added, new):
-                    self._door.advance(lambda: self._told(inserted, net.deleted, int(new.max(initial=-1)) + 1))
-            last = Tally(
-                inserted=len(inserted),
-                deleted=len(net.deleted),
-                insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
-                deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
-            )
-            version = now.next(now.graph.after(inserted, net.deleted, added, new), last)
-            touched = Touched(np.concatenate([inserted.sources, net.deleted.sources, new]), new)
+            batch = planned(now.graph, changes, strict=strict)
+            if not batch.rows:
+                return BatchResult(now.number)
+            inserted, deleted, added, new, last, _ = batch
+            if len(inserted) or len(deleted):
+                with naming_cycles(now.graph.vertices.names, added, new):
+                    self._door.advance(lambda: self._told(inserted, deleted, batch.extent))
+            version = now.next(now.graph.after(inserted, deleted, added, new), last)
+            touched = Touched(np.concatenate([inserted.sources, deleted.sources, new]), new)
             known_as = None if batch_id is None else str(batch_id)
-            return self._done(version, touched, Batch(BATCH, inserted, net.deleted, None, known_as))
+            return self._done(version, touched, Batch(BATCH, inserted, deleted, None, known_as))
 
     def _done(self, version: Version, touched: Touched | None, batch: Batch) -> BatchResult:
         """Commit a version that a batch has led to, and return what the batch did."""
@@ -389,12 +373,3 @@ class DynamicClosure(Streamed):
         if vertices > self._engine.vertices:  # else there are such already, or an earlier batch failed after this
             self._engine.grow(vertices)
         self._engine.apply(inserted, deleted)
-
-
-def _united(names: pa.Array, further: pa.Array) -> pa.Array:
-    """Add to the vertices those of ``further`` that are not among them."""
-    if not len(further):
-        return names
-    if not len(names):
-        return encoded(further)[1]
-    return encoded(pa.concat_arrays([names, of_kind(further, names.type, "vertices")]))[1]

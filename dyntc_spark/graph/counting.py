@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.engines.base import Edges, Engine
 
 #: The largest integers that Spark has.
 COUNT = pa.decimal128(38, 0)

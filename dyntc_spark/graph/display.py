@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.closure.engine import Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.layout import MOST_NODES, Condensation, Layers, density, layered
 

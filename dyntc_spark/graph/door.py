@@ -23,8 +23,9 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 from pyspark.sql import SparkSession
 
-from dyntc_spark.closure.engine import Engine
-from dyntc_spark.errors import LostBlocksError, StorageError
+from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.recompute import Recompute
+from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
 from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.history import Difference, Version
 from dyntc_spark.graph.misuse import refuse_copy
@@ -51,7 +52,7 @@ class Door:
 
     Examples
     --------
-    >>> from dyntc_spark.closure.recompute import Recompute
+    >>> from dyntc_spark.engines.recompute import Recompute
     >>> door = Door(Recompute(), lambda: None)
     >>> door.ask(lambda version, closure: (version.number, closure.vertices))
     (0, 0)
@@ -64,6 +65,7 @@ class Door:
         self._now = Version()
         self._difference: tuple[Version, Difference] | None = None  # worked out when first asked for
         self._changed: tuple[Version, Changed] | None = None  # where something had to be built for it
+        self._closed = False
         self._behind = False  # whether the engine may have another closure than the version that is current
         self._gate = threading.RLock()  # held by whoever changes something, also while that waits
         self._lock = threading.RLock()  # held by whoever uses the engine
@@ -75,7 +77,11 @@ class Door:
     @property
     def now(self) -> Version:
         """The version that is current: a value, for what needs no engine."""
+        self.require_open()
         return self._now
+
+    def __str__(self) -> str:
+        return "closed" if self._closed else str(self._now)
 
     # --- questions ---------------------------------------------------------------------------
 
@@ -87,6 +93,7 @@ class Door:
         with self._gate:  # let whoever waits to change something go first
             pass
         with self._lock:
+            self.require_open()
             self.restore()
             known = self.losses
             answer = surviving(lambda: question(self._now, self.engine.current), self._mend)
@@ -151,6 +158,7 @@ class Door:
         When an error comes between `advance` and `publish`, the engine is brought back.
         """
         with self._gate, self._lock:
+            self.require_open()
             try:
                 yield self._now
             except Exception:
@@ -173,6 +181,17 @@ class Door:
         except Exception:
             self._behind = False
             raise
+
+    def close(self) -> None:
+        """Let engine and version go; whatever is asked or changed from now on is an error. Again, it does nothing."""
+        with self._gate, self._lock:
+            self._now, self._difference, self._changed = Version(), None, None
+            self.engine, self._closed = Recompute(), True
+
+    def require_open(self) -> None:
+        """Refuse whatever is asked of a closure that was closed."""
+        if self._closed:
+            raise ClosedError("a closure that is open", "one that was closed", "Open it again, or build another one.")
 
     def publish(self, version: Version) -> None:
         """Make a version, whose closure the engine has, the current one."""

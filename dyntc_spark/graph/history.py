@@ -7,20 +7,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
+from dyntc_spark.graph.names import NewNames, Vertices
+from dyntc_spark.graph.numbering import united
 from dyntc_spark.graph.paths import changed_pairs
 from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.kernels.ids import Indices
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """A version of the graph: its edges, and the table that numbers their ends. A value, which nobody changes."""
 
-    vertices: VertexTable = field(default_factory=VertexTable)
+    vertices: Vertices = field(default_factory=VertexTable)
     edges: EdgeSet = field(default_factory=lambda: EdgeSet.of(Edges.of()))
     #: The same in graphs that grew out of each other, where a vertex keeps its number as long as it is there.
     origin: object = field(default_factory=object)
@@ -29,12 +31,12 @@ class Graph:
         """Return the first version with edges, in any order and with repetitions; its vertices are ``names``."""
         return Graph(self.vertices.added(names, np.arange(len(names))), EdgeSet.of(edges), self.origin)
 
-    def after(self, inserted: Edges, deleted: Edges, names: pa.Array, numbers: Ids) -> Graph:
+    def after(self, inserted: Edges, deleted: Edges, names: NewNames, numbers: Indices) -> Graph:
         """Return the next version, whose table has these new vertices."""
         edges = self.edges.replaced(inserted, deleted)
         return Graph(self.vertices.added(names, numbers), edges, self.origin)
 
-    def without(self, numbers: Ids) -> Graph:
+    def without(self, numbers: Indices) -> Graph:
         """Return the next version, whose table lacks these vertices; they have no edges."""
         return Graph(self.vertices.dropped(numbers), self.edges, self.origin)
 
@@ -127,22 +129,27 @@ class Difference:
         return None if found is None else cls(after, *found)
 
     @property
-    def rows(self) -> Ids:
+    def rows(self) -> Indices:
         """The vertices that reach others now than before."""
         return np.unique(np.concatenate([self.gained.sources, self.lost.sources]))
 
     def named(self) -> tuple[Ends, pa.Array]:
         """Return the pairs with the names of their ends, and for each whether it was inserted or deleted."""
+        pairs, op = self.changed()
+        return self.graph.named(pairs), op
+
+    def changed(self) -> tuple[Edges, pa.Array]:
+        """Return the pairs, and for each whether it was inserted or deleted."""
         gained, lost = self.gained, self.lost
         sources = np.concatenate([gained.sources, lost.sources])
         targets = np.concatenate([gained.targets, lost.targets])
         op = pa.array(np.repeat([INSERT, DELETE], [len(gained), len(lost)]), pa.string())
-        return self.graph.named(Edges(sources, targets)), op
+        return Edges(sources, targets), op
 
 
 def renumbered(before: Graph, after: Graph) -> tuple[Graph, Graph]:
     """Return two versions with tables of their own in the numbers of one; those of the second stay."""
-    table = VertexTable.of(after.vertices.names(), after.vertices.used, after.vertices.extent)
-    edges, names = table.numbered(before.named(before.edges.edges))
-    table = table.added(names, np.arange(table.extent, table.extent + len(names)))
+    table, numbers = united(after.vertices, before.vertices)
+    edges = before.edges.edges
+    edges = Edges(numbers[edges.sources], numbers[edges.targets])
     return Graph(table, EdgeSet.of(edges)), Graph(table, after.edges)

@@ -8,7 +8,7 @@ names the column, the row (counted from 0) and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.errors import (
     ContradictionError,
     InputError,
@@ -29,6 +28,7 @@ from dyntc_spark.errors import (
 )
 from dyntc_spark.graph.kinds import NAMEABLE, canonical, encoded, refuse_nulls
 from dyntc_spark.graph.spark_columns import collected, from_spark, refuse_odd_names, require_columns, selected
+from dyntc_spark.kernels.ids import Indices
 
 INSERT, DELETE = "insert", "delete"
 #: What tools that capture changes call these: SQL, Delta's change data feed, Debezium, Flink, database migration tools.
@@ -84,14 +84,11 @@ def read_changes(
     refuse_odd_names([*names, *([] if timestamp is None else [timestamp])])
     timed = timestamp is not None and timestamp in _names(data)
     op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
-    if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
-        op = pa.array([None if value is None else str(value) for value in op.to_pylist()], pa.string())
-    inserting, ends = _insertions(op, names[0]), _ends(src, dst, names[1:])
+    inserting, ends = insertions(op, names[0]), _ends(src, dst, names[1:])
     if not times and not isinstance(data, DataFrame):
         return ends, inserting
-    order, moments = _moments(times, len(ends), str(timestamp))
+    order = in_order(ends, inserting, times, str(timestamp), lambda at: (ends.src[at].as_py(), ends.dst[at].as_py()))
     src, dst = (column.take(pa.array(order)) for column in (ends.src, ends.dst))
-    _refuse_contradictions(Ends(src, dst), inserting[order], moments, order)
     return Ends(src, dst), inserting[order]
 
 
@@ -122,8 +119,10 @@ def of_kind(vertices: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
     return vertices.cast(kind)
 
 
-def _insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
+def insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
     """Return for each operation whether it is an insertion; refuse those that are unknown."""
+    if not pa.types.is_string(op.type):  # no rows, nulls only, or values that are no strings
+        op = pa.array([None if value is None else str(value) for value in op.to_pylist()], pa.string())
     places, different = encoded(op.fill_null("") if op.null_count else op)
     words = [word.strip().lower() for word in different.to_pylist()]
     unknown = [place for place, word in enumerate(words) if word not in INSERTIONS | DELETIONS]
@@ -150,7 +149,7 @@ def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
     return Ends(src, dst)
 
 
-def _moments(times: Sequence[pa.Array], rows: int, name: str) -> tuple[Ids, Ids]:
+def _moments(times: Sequence[pa.Array], rows: int, name: str) -> tuple[Indices, Indices]:
     """Return the order of rows by their times, and for each row in this order which of the different times it has."""
     if not times or not rows:
         return np.arange(rows), np.zeros(rows, np.int64)
@@ -165,21 +164,31 @@ def _moments(times: Sequence[pa.Array], rows: int, name: str) -> tuple[Ids, Ids]
     return order.astype(np.int64), np.cumsum(np.diff(ranks, prepend=ranks[0]) != 0)
 
 
-def _refuse_contradictions(ends: Ends, inserting: npt.NDArray[np.bool_], moments: Ids, rows: Ids) -> None:
-    """Raise the error that names an edge which is inserted and deleted at one moment, by the numbers of its rows."""
+def in_order(
+    ends: Ends,
+    inserting: npt.NDArray[np.bool_],
+    times: Sequence[pa.Array],
+    timestamp: str,
+    edge: Callable[[int], tuple[Any, Any]],
+) -> Indices:
+    """Return the rows in the order of their times, where there are any.
+
+    An edge that is inserted and deleted at one moment is an error, which names it: ``edge`` tells it by its row.
+    """
+    rows, moments = _moments(times, len(ends), timestamp)
     places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
-    keys = places[: len(ends)] * len(different) + places[len(ends) :]
+    keys = (places[: len(ends)] * len(different) + places[len(ends) :])[rows]
     order = np.lexsort((moments, keys))
-    same = (np.diff(keys[order]) == 0) & (np.diff(moments[order]) == 0)
-    wrong = np.flatnonzero(same & (inserting[order][1:] != inserting[order][:-1]))
+    same, insertion = (np.diff(keys[order]) == 0) & (np.diff(moments[order]) == 0), inserting[rows[order]]
+    wrong = np.flatnonzero(same & (insertion[1:] != insertion[:-1]))
     if len(wrong):
-        at, other = order[wrong[0]], order[wrong[0] + 1]
-        edge = (ends.src[at].as_py(), ends.dst[at].as_py())
+        at, other = sorted(rows[order[wrong[0] : wrong[0] + 2]].tolist())
         raise ContradictionError(
             "one change of an edge, or times that tell which is the last",
-            f"an insertion and a deletion of {edge!r} in the rows {sorted((int(rows[at]), int(rows[other])))}",
+            f"an insertion and a deletion of {edge(at)!r} in the rows {[at, other]}",
             "Add a column of times and name it with timestamp=, or leave one of the rows out.",
         )
+    return rows
 
 
 # --- columns of every kind of table ----------------------------------------------------------

@@ -14,13 +14,14 @@ import uuid
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Tables
-from dyntc_spark.graph.spark_columns import column_kinds, quoted
+from dyntc_spark.graph.spark_columns import column_kinds, from_spark, quoted, selected
 
 #: What a question about a vertex that the graph does not have gets.
 UnknownRow: TypeAlias = Literal["null", "false", "raise"]
@@ -46,9 +47,11 @@ class Names:
 
 def query(asked: DataFrame, tables: Tables, unknown: UnknownRow, ends: tuple[str, str]) -> DataFrame:
     """Return the asked rows with ``reachable``, and with ``paths`` where these are counted."""
-    _require(asked, tables, unknown, ends, ("reachable", "paths") if tables.counted else ("reachable",))
+    _require_unknown(unknown)
+    answers = ("reachable", "paths") if tables.counted else ("reachable",)
+    _require(asked, tables.kind, ends, answers, has_vertices=tables.has_vertices)
     n = Names()
-    found = asked.select("*", *(_vertex(name, tables).alias(n(end)) for name, end in zip(ends, "sd", strict=True)))
+    found = asked.select("*", *(_vertex(name, tables.kind).alias(n(end)) for name, end in zip(ends, "sd", strict=True)))
     for end in "sd":
         found = found.join(_places(tables, n, f"{end}_"), F.expr(f"{n(end)} = {n(f'{end}_vertex')}"), "left")
     found = found.join(
@@ -95,11 +98,28 @@ def ancestors(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str
     return _answered(found, n, unknown, vertex, "ancestor", reflexive=reflexive)
 
 
+def present(asked: DataFrame, kind: pa.DataType, has_vertices: bool, ends: tuple[str, str], answer: str) -> DataFrame:
+    """Return the different pairs without nulls of a DataFrame that is to get a column ``answer``, or refuse it."""
+    _require(asked, kind, ends, [answer], has_vertices=has_vertices)
+    with from_spark(asked):
+        return selected(asked, ends).dropna().distinct()
+
+
+def looked_up(asked: DataFrame, answers: DataFrame, kind: pa.DataType, ends: tuple[str, str], answer: str) -> DataFrame:
+    """Return the asked rows with the column ``answer`` of ``answers``, whose other columns are ``src`` and ``dst``."""
+    n = Names()
+    found = _renamed(answers, n, "", ("src", "dst", answer))
+    same = [_vertex(name, kind) == F.col(n(end)) for name, end in zip(ends, ("src", "dst"), strict=True)]
+    joined = asked.join(F.broadcast(found), same[0] & same[1], "left")
+    return joined.withColumn(answer, F.col(n(answer))).drop(*n.used)
+
+
 def _asked(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, answer: str) -> tuple[Names, DataFrame]:
     """Return the asked rows with the place of their vertex in the closure."""
-    _require(asked, tables, unknown, [vertex], [answer])
+    _require_unknown(unknown)
+    _require(asked, tables.kind, [vertex], [answer], has_vertices=tables.has_vertices)
     n = Names()
-    found = asked.select("*", _vertex(vertex, tables).alias(n("v")))
+    found = asked.select("*", _vertex(vertex, tables.kind).alias(n("v")))
     how = "inner" if unknown == "false" else "left"
     found = found.join(_places(tables, n, "v_"), F.expr(f"{n('v')} = {n('v_vertex')}"), how)
     place = {"stripe": _NOWHERE, "component": _NOWHERE, "lane": 0}
@@ -152,7 +172,7 @@ def _bucketed(runs: DataFrame, n: Names) -> DataFrame:
 
 def _places(tables: Tables, n: Names, prefix: str) -> DataFrame:
     """Return where vertices are; the asked DataFrame may be larger than all of them."""
-    return F.broadcast(_renamed(tables.vertices, n, prefix, ("vertex", "number", "component", "stripe", "lane")))
+    return _beside(_renamed(tables.vertices, n, prefix, ("vertex", "number", "component", "stripe", "lane")), tables)
 
 
 def _others(tables: Tables, n: Names) -> DataFrame:
@@ -165,7 +185,12 @@ def _others(tables: Tables, n: Names) -> DataFrame:
         f"{_NOWHERE} AS stripe",
         "0 AS lane",
     )
-    return F.broadcast(_renamed(tables.vertices.select(*columns).unionAll(nowhere), n, "o_", columns))
+    return _beside(_renamed(tables.vertices.select(*columns).unionAll(nowhere), n, "o_", columns), tables)
+
+
+def _beside(vertices: DataFrame, tables: Tables) -> DataFrame:
+    """Return vertices that Spark is to broadcast, unless they may be too many for that."""
+    return vertices.hint("merge") if tables.wide else F.broadcast(vertices)
 
 
 def _renamed(data: DataFrame, n: Names, prefix: str, columns: Sequence[str]) -> DataFrame:
@@ -177,9 +202,9 @@ def _has_bit(n: Names, lane: str) -> str:
     return f"shiftrightunsigned({n('r_word')}, {n(lane)}) & 1 = 1"
 
 
-def _vertex(name: str, tables: Tables) -> Column:
+def _vertex(name: str, kind: pa.DataType) -> Column:
     """Return the vertices of a column, in the one type of their kind."""
-    return F.col(quoted(name)).cast(spark_type(tables.kind))
+    return F.col(quoted(name)).cast(spark_type(kind))
 
 
 def _unknown(n: Names, unknown: UnknownRow, ends: list[tuple[str, str]], no: Column) -> Column:
@@ -205,17 +230,23 @@ def _refusal(n: Names, end: str, name: str) -> Column:
     )
 
 
-def _require(asked: DataFrame, tables: Tables, unknown: str, names: Sequence[str], answers: Sequence[str]) -> None:
-    """Refuse what cannot be asked, before anything is joined."""
+def _require_unknown(unknown: str) -> None:
+    """Refuse what is no answer about unknown vertices."""
     if unknown not in {"null", "false", "raise"}:
         raise OptionError(
             "unknown='null', unknown='false' or unknown='raise'", f"{unknown!r:.80}", "The first is the default."
         )
-    for name, kind in zip(names, column_kinds(asked, names), strict=True):
-        if kind != tables.kind and tables.has_vertices:
+
+
+def _require(
+    asked: DataFrame, kind: pa.DataType, names: Sequence[str], answers: Sequence[str], *, has_vertices: bool
+) -> None:
+    """Refuse what cannot be asked, before anything is joined; ``kind`` is the type of the graph's vertices."""
+    for name, found in zip(names, column_kinds(asked, names), strict=True):
+        if found != kind and has_vertices:
             raise VertexTypeError(
-                f"vertices of type {tables.kind}, as the graph has them",
-                f"{kind} in column {name!r}",
+                f"vertices of type {kind}, as the graph has them",
+                f"{found} in column {name!r}",
                 "Convert them first.",
             )
     taken = {column.lower(): column for column in asked.columns}

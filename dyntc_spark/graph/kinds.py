@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dyntc_spark.blocks.grid import Ids
 from dyntc_spark.errors import NullEndpointError, VertexTypeError
+from dyntc_spark.kernels.ids import Indices
 
 NAMEABLE = (
     "Strings, numbers, booleans, binary, dates, time stamps, intervals, and arrays and structs of these "
@@ -119,7 +119,7 @@ def hashable(column: pa.Array) -> list[Any]:
     return found
 
 
-def encoded(column: pa.Array) -> tuple[Ids, pa.Array]:
+def encoded(column: pa.Array) -> tuple[Indices, pa.Array]:
     """Return the different values of a column in the order of their first rows, and for each row the place among them.
 
     Examples
@@ -136,7 +136,7 @@ def encoded(column: pa.Array) -> tuple[Ids, pa.Array]:
     return places, column if len(seen) == len(column) else taken(column, np.unique(places, return_index=True)[1])
 
 
-def taken(column: pa.Array, rows: Ids) -> pa.Array:
+def taken(column: pa.Array, rows: Indices) -> pa.Array:
     """Return some rows of a column; to take none is a view, for Arrow's functions take long to call."""
     return column.take(pa.array(rows)) if len(rows) else column[:0]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.engine import Edges, Engine
+from dyntc_spark.engines.base import Edges, Engine
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.kernels import reach
+from dyntc_spark.kernels.ids import Indices
 
 #: More nodes than this are not drawn one by one.
 MOST_NODES = 40
@@ -38,8 +38,8 @@ class Layers:
 class Condensation:
     """The components of the vertices that are in use, numbered so that edges lead to lower numbers."""
 
-    vertices: Ids
-    component: Ids  #: of each of ``vertices``
+    vertices: Indices
+    component: Indices  #: of each of ``vertices``
     count: int
 
     @classmethod
@@ -62,12 +62,10 @@ def layered(graph: Graph, condensed: Condensation) -> Layers:
     layer = [0] * condensed.count
     for tail, head in between:  # all edges into a component come before those out of it
         layer[head] = max(layer[head], layer[tail] + 1)
-    members: list[list[str]] = [[] for _ in layer]
-    names = graph.vertices.names(condensed.vertices).to_pylist()
-    for component, name in zip(condensed.component.tolist(), names, strict=True):
-        members[component].append(str(name))
-    sizes = [len(group) for group in members]
-    return Layers([_label(group) for group in members], sizes, layer, _heights(layer, between), between)
+    _, firsts, sizes = np.unique(condensed.component, return_index=True, return_counts=True)
+    names = graph.vertices.names(condensed.vertices[firsts]).to_pylist()
+    labels = [_label(str(name), size) for name, size in zip(names, sizes.tolist(), strict=True)]
+    return Layers(labels, sizes.tolist(), layer, _heights(layer, between), between)
 
 
 def _heights(layer: list[int], edges: list[tuple[int, int]]) -> list[float]:
@@ -90,9 +88,9 @@ def _heights(layer: list[int], edges: list[tuple[int, int]]) -> list[float]:
     return height
 
 
-def _label(names: list[str]) -> str:
-    first = names[0] if len(names[0]) <= LONGEST else f"{names[0][: LONGEST - 1]}…"
-    return first if len(names) == 1 else f"{first} +{len(names) - 1}"
+def _label(name: str, size: int) -> str:
+    first = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return first if size == 1 else f"{first} +{size - 1}"
 
 
 def density(condensed: Condensation, engine: Engine, parts: int) -> npt.NDArray[np.float64]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from dyntc_spark.closure.engine import Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import CopyError, InputError
 
 
-def require_engine(given: object) -> None:
-    """Raise the error that names ``from_edges`` where edges, or whatever else, are given to the class itself."""
-    if not isinstance(given, Engine):
-        raise InputError(
-            "an engine, as from_edges() and open() make one",
-            type(given).__name__,
-            "Use DynamicClosure.from_edges(edges).",
-        )
+def required_engine(given: object) -> Engine:
+    """Return an engine; edges, nothing, or whatever else is given to the class itself is an error that says how."""
+    if isinstance(given, Engine):
+        return given
+    raise InputError(
+        "an engine, as from_edges() and open() make one",
+        "nothing" if given is None else type(given).__name__,
+        "Use DynamicClosure.from_edges(edges). One that was saved: DynamicClosure.open(location).",
+    )
 
 
 def refuse_copy(closure: str) -> NoReturn:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.edge_set import EdgeSet, edges_of, keys_of
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.edge_set import EdgeSet, edges_of, keys_of
+from dyntc_spark.engines.recompute import Recompute
+from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.reach import without
 
 #: Tells for each of some vertices whether it is worth going there; None: all are.
-Guide = Callable[[Ids], npt.NDArray[np.bool_]] | None
+Guide = Callable[[Indices], npt.NDArray[np.bool_]] | None
 
 
 def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> list[int] | None:
@@ -51,24 +51,25 @@ def _found(edges: EdgeSet, closure: Engine, pairs: Edges, reaching: Edges | None
             begin, end = np.searchsorted(reaching.targets, [target, target + 1])
             guide = _among(reaching.sources[begin:end])
         elif closure.exact:
-            guide = _asking(closure, target)
-        yield _search(edges, guide, source, target)
+            guide = asking(closure, target)
+        yield searched(edges, guide, source, target)
 
 
-def _asking(closure: Engine, target: int) -> Guide:
+def asking(closure: Engine, target: int) -> Guide:
+    """Return the guide to a target that asks the closure."""
     return lambda heads: closure.query(heads, np.full(len(heads), target))
 
 
-def _among(vertices: Ids) -> Guide:
+def _among(vertices: Indices) -> Guide:
     return lambda heads: np.isin(heads, vertices)
 
 
-def _search(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int] | None:
-    """Search breadth-first where the guide leads."""
+def searched(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int] | None:
+    """Search breadth-first where the guide leads; return the vertices of a shortest path, or None."""
     if guide is not None and not guide(np.array([source]))[0]:
         return None
     parents = {source: source}
-    frontier: Ids = np.array([source])
+    frontier: Indices = np.array([source])
     while target not in parents:
         steps = edges.leaving(frontier)
         heads, firsts = np.unique(steps.targets, return_index=True)

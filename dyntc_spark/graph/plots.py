@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dyntc_spark.closure.engine import Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import SetupError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.layout import MOST_NODES, Condensation, Layers, density, layered

@@ -1,7 +1,8 @@
 """What the statements in ``sql/`` are about: a graph and its closure as two tables of a Spark session.
 
 ``vertices`` has a row for each vertex: its number, its name, the numbers that its edges lead to, and where it is in the
-closure, that is its component and the stripe and the lane of this. ``runs`` is the closure (``kernels.lanes.runs``):
+closure, that is its component and the stripe and the lane of this; ``strong`` is a number of its strongly connected
+component, which an engine without lanes does not call so. ``runs`` is the closure (``kernels.lanes.runs``):
 the components ``first`` to ``last`` are reached by the lanes of a stripe whose bits are in ``word``. So the pairs are
 
     vertices AS s JOIN runs AS r ON r.stripe = s.stripe AND <bit s.lane of r.word>
@@ -17,39 +18,38 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes_runs import Layout
-from dyntc_spark.errors import SessionError
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.runs import Layout, moved
 from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.sources import Source, source_of
-from dyntc_spark.session import ensure_open
+from dyntc_spark.kernels.ids import Indices
 
 #: A quarter of a table, but at least so many bytes, lies above it before it is sent again.
 MOST_ABOVE = 0.25
 LEAST_ABOVE = 1 << 16
 
-_NOTHING: Ids = np.zeros(0, np.int64)
+_NOTHING: Indices = np.zeros(0, np.int64)
 
 #: Gives the rows of a table that have some keys; None: all rows.
-Content = Callable[[Ids | None], pa.Table]
+Content = Callable[[Indices | None], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
     """The vertices at which batches changed something, some perhaps twice; those that are new or gone are in both."""
 
-    vertices: Ids  #: whose names or successors are others
-    rows: Ids  #: that reach others, or by other numbers of paths
+    vertices: Indices  #: whose names or successors are others
+    rows: Indices  #: that reach others, or by other numbers of paths
 
 
 class Tables(NamedTuple):
@@ -61,6 +61,7 @@ class Tables(NamedTuple):
     has_vertices: bool  #: else any type may name them
     counted: bool  #: whether the engine counts paths
     of_tasks: bool  #: whether tasks make the runs, so that Spark does not know how many there are
+    wide: bool  #: whether there may be too many vertices to broadcast
 
 
 class Layered:
@@ -72,9 +73,9 @@ class Layered:
         self._base: DataFrame | None = None
         self._bytes = 0
         self._schema = pa.schema([])
-        self._above: Ids = _NOTHING
+        self._above: Indices = _NOTHING
 
-    def frame(self, content: Content, touched: Ids | None) -> DataFrame:
+    def frame(self, content: Content, touched: Indices | None) -> DataFrame:
         """Return the table, in which ``touched`` keys have other rows than at the last call; None: all of them."""
         if self._base is None or touched is None:
             return self._sent(content(None))
@@ -102,7 +103,7 @@ class Relations:
         self._vertices = Layered(spark, "number")
         self._runs = Layered(spark, "stripe")
         self._graph: Graph | None = None  # that the tables are about
-        self._layout: Layout | None = None  # that the vertices were sent with
+        self._strong: npt.NDArray[Any] | None = None  # the components that the vertices were sent with
         self._sent: Layout | None = None  # that the runs were sent with
         self._lock = threading.Lock()
 
@@ -115,12 +116,12 @@ class Relations:
         """
         with self._lock:
             graph = version.graph
-            source = source_of(engine, graph.vertices.used)
+            source = source_of(engine, graph)
             told = touched if version.before is self._graph and touched is not None else None
             same = graph is self._graph
             self._graph = None  # until all is sent
             vertices = self._vertices.frame(
-                lambda numbers: _vertices(graph, source, numbers),
+                lambda numbers: vertex_table(graph, source, numbers),
                 self._moved(source, _NOTHING if same else None if told is None else told.vertices),
             )
             runs = source.frame(self.spark, look=look)
@@ -131,49 +132,46 @@ class Relations:
                 self._sent = source.layout
             else:
                 self._runs, self._sent = Layered(self.spark, "stripe"), None
-            self._graph, self._layout = graph, source.layout
+            self._graph, self._strong = graph, source.strong
             table, counted = graph.vertices, isinstance(engine, CountsPaths)
-            return Tables(vertices, runs, table.kind, len(table) > 0, counted, of_tasks)
+            vertices = table.completed(vertices)
+            return Tables(vertices, runs, table.kind, len(table) > 0, counted, of_tasks, table.on_spark)
 
-    def current(self) -> bool:
-        """Return whether the session is still open."""
-        try:
-            ensure_open(self.spark)
-        except SessionError:
-            return False
-        return True
+    def _moved(self, source: Source, touched: Indices | None) -> Indices | None:
+        """Add to the touched vertices those that are in another component than when they were sent."""
+        if touched is None or self._strong is None:
+            return None
+        return np.append(touched, moved(source.strong, self._strong))
 
-    def _moved(self, source: Source, touched: Ids | None) -> Ids | None:
-        """Add to the touched vertices those that are elsewhere in the closure than when they were sent."""
-        if touched is None or source.layout is None:
-            return touched
-        return None if self._layout is None else np.append(touched, source.layout.moved(self._layout))
-
-    def _altered(self, source: Source, rows: Ids | None) -> Ids | None:
+    def _altered(self, source: Source, rows: Indices | None) -> Indices | None:
         """Return the stripes that have other runs than when they were sent."""
         if source.layout is None:
             return rows
         return None if self._sent is None else source.layout.altered(self._sent)
 
 
-def _vertices(graph: Graph, source: Source, numbers: Ids | None) -> pa.Table:
-    """Return the vertices among ``numbers``, or all: where they are, and ``successors``, to which edges lead."""
+def vertex_table(graph: Graph, source: Source, numbers: Indices | None) -> pa.Table:
+    """Return the vertices among ``numbers``, or all: where they are, and ``successors``, to which edges lead.
+
+    Names are among them if they are in this process.
+    """
     used = graph.vertices.used
     numbers = used if numbers is None else np.intersect1d(numbers, used)
     lanes = source.lanes(numbers)
     return pa.table(
         {
             "number": pa.array(numbers, pa.int32()),
-            "vertex": graph.vertices.names(numbers),
+            **graph.vertices.columns(numbers),
             "component": pa.array(lanes.component, pa.int32()),
             "stripe": pa.array(lanes.stripe, pa.int32()),
             "lane": pa.array(lanes.lane, pa.int32()),
+            "strong": pa.array(source.strong[numbers], pa.int32()),
             "successors": _lists(numbers, graph.edges.leaving(numbers)),
         }
     )
 
 
-def _lists(numbers: Ids, pairs: Edges) -> pa.Array:
+def _lists(numbers: Indices, pairs: Edges) -> pa.Array:
     """Return the targets of pairs, which are sorted by source, as one list for each of the ascending ``numbers``."""
     ends = np.append(np.searchsorted(pairs.sources, numbers), len(pairs)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(pairs.targets.astype(np.int32)))

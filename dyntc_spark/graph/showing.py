@@ -9,16 +9,15 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes_questions import Answering
+from dyntc_spark import session
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.questions import Answering
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph import display, interop, plots
 from dyntc_spark.graph.answers import Answers
-from dyntc_spark.graph.arrow import edges_table, vertices_table
 from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
-from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.views import Views
 from dyntc_spark.progress import progress
@@ -59,15 +58,15 @@ class Shown(Answers):
         return self._door.ask(told)
 
     def create_views(self, prefix: str) -> None:
-        """Create the temporary views ``<prefix>_edges``, ``_vertices``, ``_closure``, ``_changes`` and ``_stats``.
+        """Create the temporary views ``<prefix>_edges``, ``_vertices``, ``_closure`` and so on: the files of ``sql/``.
 
-        The table functions ``<prefix>_descendants(v)``, ``<prefix>_ancestors(v)`` and ``<prefix>_path(a, b)`` are
+        The table functions ``<prefix>_descendants(v)``, ``_ancestors(v)``, ``_between(a, b)`` and ``_path(a, b)`` are
         made where the session allows it. All see every later batch, which hands to Spark the vertices and the stripes
         of the closure that it changed. The statements are in ``sql/``.
         """
         views = Views(session_for(self._spark), prefix)
         with self._door.changing(), progress("creating views", 1):
-            views.register(self._relations(views.spark, None), self._vertex_type, self.version)
+            views.register(self._relations(views.spark, None), self._graph.vertices, self.version)
             replaced = [old for old in self._views if (old.spark, old.prefix) == (views.spark, prefix)]
             self._views = [old for old in self._views if old not in replaced] + [views]
             for old in replaced:
@@ -90,8 +89,8 @@ class Shown(Answers):
             edges, vertices = self._whole()
         else:
             graph = self._door.now.graph
-            edges = self._attributes.of_edges(self._frame(edges_table(graph)))
-            vertices = self._frame(vertices_table(graph))
+            edges = self._attributes.of_edges(self._framed.edges_of(graph))
+            vertices = self._framed.vertices_of(graph)
         return interop.graphframe(self._attributes.of_vertices(vertices), edges)
 
     def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
@@ -114,7 +113,7 @@ class Shown(Answers):
         return interop.to_networkx(graph.vertices.names(), graph.named(found))
 
     def __repr__(self) -> str:
-        return f"DynamicClosure({self._door.now})"
+        return f"DynamicClosure({self._door})"
 
     def _repr_html_(self) -> str:
         return self._door.ask_apart(
@@ -136,13 +135,13 @@ class Shown(Answers):
 
     def _show(self, touched: Touched | None) -> None:
         """Let the views see what a batch touched; those that are gone are forgotten."""
-        self._views = [views for views in self._views if views.current()]
+        self._views = [views for views in self._views if session.is_open(views.spark)]
         if self._views and touched is not None:
             touched = self._with_rows(touched)
         failures = []
         for views in list(self._views):
             try:
-                views.refresh(self._relations(views.spark, touched), self._vertex_type, self.version)
+                views.refresh(self._relations(views.spark, touched), self._graph.vertices, self.version)
             except PySparkException as error:  # noqa: PERF203  (the others are brought up to date)
                 failures.append((views.prefix, error))
                 self._views = [other for other in self._views if other is not views]
@@ -178,7 +177,7 @@ class Shown(Answers):
         )
         version, changed = self._door.changed(spark, look=touched is None)
         if changed is None:
-            changes = frame(spark, self.arrow.changes())
+            changes = self._framed_in(spark).changes()
         else:
             changes = changed.named(version.number, tables.vertices if changed.graph is version.graph else None)
         return {
@@ -187,10 +186,6 @@ class Shown(Answers):
             "changes": changes,
             "stats": frame(spark, pa.table({**columns, "details": details})),
         }
-
-    @property
-    def _vertex_type(self) -> str:
-        return spark_type(self._graph.vertices.kind)
 
     def _count_pairs(self, graph: Graph, closure: Engine) -> int:
         """Return how many pairs there are, where the engine does not count them: on Spark by one job."""

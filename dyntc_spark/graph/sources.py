@@ -6,25 +6,28 @@ its stripe, and a run is a range of numbers that it reaches.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.engine import Edges, Engine
-from dyntc_spark.closure.lanes_questions import Answering
-from dyntc_spark.closure.lanes_runs import Layout
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.lanes.questions import Answering
+from dyntc_spark.engines.lanes.runs import Layout
 from dyntc_spark.graph.counting import COUNT, path_counts
+from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.shape import representatives
+from dyntc_spark.kernels.ids import Indices
 
 
 class Lanes(NamedTuple):
     """Where vertices are in the runs: three parallel arrays."""
 
-    component: Ids
-    stripe: Ids
-    lane: Ids
+    component: Indices
+    stripe: Indices
+    lane: Indices
 
 
 class Source(Protocol):
@@ -34,19 +37,23 @@ class Source(Protocol):
     def layout(self) -> Layout | None:
         """Return where vertices and stripes are; None where that never changes."""
 
-    def lanes(self, numbers: Ids) -> Lanes:
+    @property
+    def strong(self) -> npt.NDArray[Any]:
+        """Return a number of the strongly connected component that each vertex is in."""
+
+    def lanes(self, numbers: Indices) -> Lanes:
         """Return where vertices are in the runs."""
 
     def frame(self, spark: SparkSession, *, look: bool) -> DataFrame | None:
         """Return the runs of a state on Spark; None when the state is in this process."""
 
-    def table(self, stripes: Ids | None) -> pa.Table:
+    def table(self, stripes: Indices | None) -> pa.Table:
         """Return the runs of some stripes, or of all, out of this process."""
 
 
-def source_of(engine: Engine, used: Ids) -> Source:
-    """Return the runs of an engine, in which the numbers ``used`` are vertices."""
-    return OfLanes(engine) if isinstance(engine, Answering) else OfRows(engine, used)
+def source_of(engine: Engine, graph: Graph) -> Source:
+    """Return the runs of an engine that has the closure of a graph."""
+    return OfLanes(engine) if isinstance(engine, Answering) else OfRows(engine, graph)
 
 
 class OfLanes:
@@ -55,8 +62,9 @@ class OfLanes:
     def __init__(self, engine: Answering) -> None:
         self._engine = engine
         self.layout = Layout.of(engine.version)
+        self.strong = self.layout.component
 
-    def lanes(self, numbers: Ids) -> Lanes:
+    def lanes(self, numbers: Indices) -> Lanes:
         """Return where vertices are in the runs."""
         component = self.layout.component[numbers].astype(np.int64)
         return Lanes(component, component // self.layout.width, component % self.layout.width)
@@ -67,7 +75,7 @@ class OfLanes:
         found = self._engine.runs()
         return None if found is None else found.selectExpr("*", "CAST(NULL AS DECIMAL(38, 0)) AS paths")
 
-    def table(self, stripes: Ids | None) -> pa.Table:
+    def table(self, stripes: Indices | None) -> pa.Table:
         """Return the runs of some stripes, or of all."""
         found = self._engine.run_table(stripes)
         return found.append_column("paths", pa.nulls(found.num_rows, COUNT))
@@ -78,10 +86,11 @@ class OfRows:
 
     layout = None
 
-    def __init__(self, engine: Engine, used: Ids) -> None:
-        self._engine, self._used = engine, used
+    def __init__(self, engine: Engine, graph: Graph) -> None:
+        self._engine, self._used = engine, graph.vertices.used
+        self.strong = representatives(graph.edges, graph.vertices.extent)
 
-    def lanes(self, numbers: Ids) -> Lanes:
+    def lanes(self, numbers: Indices) -> Lanes:
         """Return where vertices are in the runs."""
         return Lanes(numbers, numbers, np.zeros(len(numbers), np.int64))
 
@@ -100,7 +109,7 @@ class OfRows:
             f"CAST({paths} AS DECIMAL(38, 0)) AS paths",
         )
 
-    def table(self, stripes: Ids | None) -> pa.Table:
+    def table(self, stripes: Indices | None) -> pa.Table:
         """Return the runs of some vertices, or of all."""
         every = self._engine.descendants(self._used if stripes is None else np.intersect1d(stripes, self._used))
         apart = every.sources != every.targets

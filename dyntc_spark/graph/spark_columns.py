@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +12,13 @@ from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 
-from dyntc_spark.errors import InputError, MissingColumnError, OptionError, VertexTypeError
+from dyntc_spark.errors import InputError, MissingColumnError, OptionError, SessionError, VertexTypeError
 from dyntc_spark.graph.kinds import NAMEABLE, canonical
 from dyntc_spark.graph.store.place import brief
 from dyntc_spark.session import ensure_open, is_from_spark
+
+#: From version 4.2 on, Spark has no type for a time stamp without the zone that it is shown in.
+_ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 
 
 def named_table(spark: SparkSession, name: str) -> DataFrame:
@@ -40,7 +44,7 @@ def column_kinds(data: DataFrame, names: Sequence[str]) -> list[pa.DataType]:
     kinds = []
     for field, name in zip(schema, names, strict=True):
         try:
-            kind = to_arrow_type(field.dataType)
+            kind = to_arrow_type(field.dataType, **_ZONE)
         except PySparkTypeError as error:  # intervals of months, say
             raise VertexTypeError("columns of types that Arrow knows", f"{name} {field.dataType}", NAMEABLE) from error
         kinds.append(canonical(pa.array([], kind), name).type)
@@ -54,12 +58,13 @@ def from_spark(data: DataFrame) -> Iterator[None]:
         _refuse_stream(data)
         yield
     except Exception as error:
-        if not is_from_spark(error):
+        cause = error.__cause__ if isinstance(error, SessionError) else error
+        if not isinstance(cause, Exception) or not is_from_spark(cause):
             raise
         ensure_open(data.sparkSession)
         raise InputError(
             "a DataFrame that Spark can work out",
-            f"{type(error).__name__}: {brief(error)}",
+            f"{type(cause).__name__}: {brief(cause)}",
             "Look at it by itself, for example with its show(); the closure is as it was.",
         ) from error
 

@@ -200,7 +200,7 @@ class InboxStream(Stream):
         if not self._place.exists(INBOX):
             empty = self._place.spark.createDataFrame([], schema)
             with self._place.translating("making the inbox of the stream"):
-                self._place.append(INBOX, empty, {"delta.enableChangeDataFeed": "true"})
+                self._place.append(INBOX, empty, properties={"delta.enableChangeDataFeed": "true"})
             return
         left = self._written()
         if left and all(known(batch_id) for _, batch_id in left):
@@ -238,7 +238,7 @@ class InboxStream(Stream):
     def _written(self) -> list[tuple[int, str]]:
         """Return the versions of the inbox that micro-batches have made since it was empty, with the ids of these."""
         with self._place.translating("reading the history of the inbox"):
-            found = self._place.versions(INBOX).where(f"version > {self._seen}")
+            found = self._place.by_spark.versions(INBOX).where(f"version > {self._seen}")
             rows = found.select("version", "operation", "operationParameters").orderBy("version").collect()
         made: list[tuple[int, str]] = []
         for version, operation, told in rows:
@@ -250,7 +250,7 @@ class InboxStream(Stream):
 
     def _rows(self, version: int) -> pa.Table:
         with self._place.translating(f"reading version {version} of the inbox"):
-            found = self._place.feed(INBOX, version)
+            found = self._place.by_spark.feed(INBOX, version)
             return found.drop(*(name for name in found.columns if name.startswith("_"))).toArrow()
 
 

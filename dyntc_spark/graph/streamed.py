@@ -15,7 +15,7 @@ from dyntc_spark.graph.stream import Stream
 from dyntc_spark.graph.stream_rows import AT, as_changes
 
 if TYPE_CHECKING:
-    from dyntc_spark.graph.arrow import Table
+    from dyntc_spark.graph.asking import Table
     from dyntc_spark.graph.batch import BatchResult
 
 

@@ -1,4 +1,4 @@
-"""The vertex table: vertices of any type, numbered from 0 in the order in which they came.
+"""The vertex table with names in this process: numbered from 0 in the order in which they came.
 
 Engines know numbers only. A number stays with its vertex until that is dropped,
 which only a vertex without edges can be; then the next new vertex gets it. An
@@ -11,22 +11,25 @@ of a graph keeps its own and any number of threads may read them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.blocks.grid import Ids
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.errors import UnknownVertexError, VertexTypeError
-from dyntc_spark.graph.inputs import Ends
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.inputs import Ends, read_ends
 from dyntc_spark.graph.kinds import encoded, hashable, taken
+from dyntc_spark.graph.names import all_known, require_same_kind, with_names
+from dyntc_spark.kernels.ids import Indices
 
 #: Where room is made for numbers, one part of so many is for later ones.
 SPARE_PART = 4
-_NOTHING: Ids = np.zeros(0, np.int64)
+_NOTHING: Indices = np.zeros(0, np.int64)
 
 
 class VertexTable:
@@ -53,13 +56,14 @@ class VertexTable:
     """
 
     __slots__ = ("_extent", "_filled", "_free", "_index", "_shared", "_stored")
+    on_spark = False
 
     def __init__(
         self,
         stored: tuple[pa.Array, ...] = (),
         shared: Slots | None = None,
         extent: int = 0,
-        free: Ids = _NOTHING,
+        free: Indices = _NOTHING,
         index: dict[Any, int] | None = None,
     ) -> None:
         self._stored = stored  # parts of the slots; made one when they are read
@@ -70,7 +74,7 @@ class VertexTable:
         self._index = index  # None until it is needed
 
     @classmethod
-    def of(cls, names: pa.Array, numbers: Ids, extent: int) -> VertexTable:
+    def of(cls, names: pa.Array, numbers: Indices, extent: int) -> VertexTable:
         """Return a table in which vertices have these numbers below ``extent``; the others are free."""
         slots = np.full(extent, -1)
         slots[numbers] = np.arange(len(numbers))
@@ -87,7 +91,7 @@ class VertexTable:
         return self._extent
 
     @property
-    def used(self) -> Ids:
+    def used(self) -> Indices:
         """The numbers that have a vertex, ascending."""
         return np.flatnonzero(self._slots() >= 0)
 
@@ -102,9 +106,10 @@ class VertexTable:
         slots = self._slots(wanted)
         return stored[0].take(pa.array(slots, mask=slots < 0))
 
-    def numbers(self, names: pa.Array) -> Ids:
+    def numbers(self, names: pa.Array) -> Indices:
         """Return the numbers of vertices; -1 for those that are not there."""
-        self.require_kind(names)
+        if len(names):
+            self.require_kind(names.type, f", such as {names[0].as_py()!r}")
         if not len(self):
             return np.full(len(names), -1, np.int64)
         index = self._known()
@@ -114,17 +119,10 @@ class VertexTable:
             found[self._slots(found) < 0] = -1
         return found
 
-    def known_numbers(self, names: pa.Array, *, refuse: bool = True) -> Ids:
+    def known_numbers(self, names: pa.Array, *, refuse: bool = True) -> Indices:
         """Return the numbers of vertices; an error names the first that is not there, unless told not to ``refuse``."""
         numbers = self.numbers(names)
-        if refuse and len(numbers) and numbers.min() < 0:
-            missing = names[int(np.argmin(numbers))].as_py()
-            raise UnknownVertexError(
-                "a vertex of the graph",
-                f"{missing!r}, which the graph does not have",
-                "Check its spelling; reaches and query take unknown='false' to answer False.",
-            )
-        return numbers
+        return all_known(numbers, names) if refuse else numbers
 
     def numbered(self, ends: Ends) -> tuple[Edges, pa.Array]:
         """Return edges as numbers, with the vertices that are not there yet: these count from ``extent`` on."""
@@ -135,14 +133,14 @@ class VertexTable:
         found = numbers[places]
         return Edges(found[: len(ends)], found[len(ends) :]), taken(different, new)
 
-    def allotted(self, count: int) -> Ids:
+    def allotted(self, count: int) -> Indices:
         """Return the numbers that so many new vertices are to get: free ones first."""
         if not count:
             return _NOTHING
         more = max(count - len(self._free), 0)
         return np.concatenate([self._free[:count], np.arange(self.extent, self.extent + more)])
 
-    def added(self, names: pa.Array, numbers: Ids) -> VertexTable:
+    def added(self, names: pa.Array, numbers: Indices) -> VertexTable:
         """Return the table in which new vertices have numbers: those that were allotted to them, or behind all others.
 
         Costs the new vertices, on the average; all of them where another table has grown out of this one already.
@@ -152,7 +150,7 @@ class VertexTable:
         stored, shared = (self._stored, self._shared) if len(self) else ((), None)  # else of another type, perhaps
         if shared is None or shared.filled > self._filled:
             shared = Slots(self._slots(), self._filled if len(self) else 0)
-        reused = np.count_nonzero(numbers < self.extent)  # the first that are free
+        reused = int(np.count_nonzero(numbers < self.extent))  # the first that are free
         extent = self.extent + len(numbers) - reused
         shared.fill(numbers, extent)
         index = self._index
@@ -181,14 +179,39 @@ class VertexTable:
             slots[kept] = np.arange(len(kept))
         return VertexTable(stored, Slots(slots, filled), self.extent, np.union1d(self._free, gone), index)
 
-    def require_kind(self, names: pa.Array) -> None:
+    def require_kind(self, kind: pa.DataType, sample: str = "") -> None:
         """Refuse names of another type than the graph's vertices have."""
-        if len(names) and len(self) and names.type != self.kind:
-            raise VertexTypeError(
-                f"vertices of type {self.kind}, as the graph has them",
-                f"{names.type}, such as {names[0].as_py()!r}",
-                "Convert them first; a struct is given as a dictionary or a Row.",
-            )
+        if len(self):
+            require_same_kind(self.kind, kind, sample)
+
+    def numbered_rows(self, rows: DataFrame, kind: pa.DataType) -> tuple[pa.Table, pa.Array]:
+        """Bring rows here, and return them with numbers in place of the names in ``src`` and ``dst``."""
+        del kind
+        table = rows.toArrow()
+        edges, new = self.numbered(read_ends(table))
+        for end, numbers in (("src", edges.sources), ("dst", edges.targets)):
+            table = table.set_column(table.column_names.index(end), end, pa.array(numbers))
+        return table, new
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the table on Spark: ``number``, ``vertex``."""
+        numbers = self.used
+        return frame(spark, pa.table({"number": pa.array(numbers.astype(np.int32)), "vertex": self.names(numbers)}))
+
+    def answer(self, spark: SparkSession, table: pa.Table, ends: Sequence[str]) -> DataFrame:
+        """Return a table on Spark, with names in place of the numbers in the columns ``ends``."""
+        return frame(spark, with_names(self, table, ends))
+
+    def columns(self, numbers: Indices) -> dict[str, pa.Array]:
+        """Return the names of vertices as the column ``vertex``."""
+        return {"vertex": self.names(numbers)}
+
+    def completed(self, frame: DataFrame) -> DataFrame:
+        """Return a table as it is: it has the names."""
+        return frame
+
+    def require_in(self, spark: SparkSession) -> None:
+        """Take any session: names are sent to it."""
 
     def _known(self) -> dict[Any, int]:
         """Return the index; made when it is first needed."""
@@ -197,7 +220,7 @@ class VertexTable:
             index = self._index = dict(zip(hashable(self.names()), self.used.tolist(), strict=True))
         return index
 
-    def _slots(self, numbers: Ids | None = None) -> Ids:
+    def _slots(self, numbers: Indices | None = None) -> Indices:
         """Return the slots of some numbers, or of all; -1 for a number that is free here."""
         slots = self._shared.by_number
         slots = slots[: self._extent].copy() if numbers is None else slots[numbers]
@@ -216,11 +239,11 @@ class Slots:
 
     __slots__ = ("by_number", "filled")
 
-    def __init__(self, by_number: Ids, filled: int) -> None:
+    def __init__(self, by_number: Indices, filled: int) -> None:
         self.by_number = by_number
         self.filled = filled
 
-    def fill(self, numbers: Ids, extent: int) -> None:
+    def fill(self, numbers: Indices, extent: int) -> None:
         """Let new vertices have the next slots, where all numbers are below ``extent`` from now on."""
         held = self.by_number
         if extent > len(held):

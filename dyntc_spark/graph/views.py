@@ -32,18 +32,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.errors import IdentifierError, SessionError
+from dyntc_spark.errors import IdentifierError
+from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.names import Vertices
 from dyntc_spark.graph.walk import walk
-from dyntc_spark.session import ensure_open
 
-NAMES = ("edges", "vertices", "closure", "changes", "stats")
-FUNCTIONS = ("descendants", "ancestors", "path")
+NAMES = ("edges", "vertices", "closure", "components", "changes", "stats")
+FUNCTIONS = ("descendants", "ancestors", "between", "path")
 #: What the statements are about: relations and their columns. ``{vertex}`` is the type of the vertices.
 RELATIONS = {
     "vertices": {
         "number": "INT",
         "vertex": "{vertex}",
-        **dict.fromkeys(("component", "stripe", "lane"), "INT"),
+        **dict.fromkeys(("component", "stripe", "lane", "strong"), "INT"),
         "successors": "ARRAY<INT>",
     },
     "runs": {**dict.fromkeys(("stripe", "first", "last"), "INT"), "word": "BIGINT", "paths": "DECIMAL(38, 0)"},
@@ -79,34 +80,27 @@ class Views:
         self.prefix = prefix
         self.version = -1  # the version that the views show
         self._hidden = ""
-        self._vertex = ""  # the type of the vertices that views and functions are made for
+        self._made_for = ("", False)  # the type of the vertices, and whether they are on Spark
 
-    def register(self, relations: Mapping[str, DataFrame], vertex: str, version: int) -> None:
+    def register(self, relations: Mapping[str, DataFrame], vertices: Vertices, version: int) -> None:
         """Create the views and functions, in place of any of the same names, for vertices of this type."""
-        self._create(NAMES, relations, vertex)
+        self._create(NAMES, relations, spark_type(vertices.kind), wide=vertices.on_spark)
         self.version = version
 
-    def refresh(self, relations: Mapping[str, DataFrame], vertex: str, version: int) -> None:
+    def refresh(self, relations: Mapping[str, DataFrame], vertices: Vertices, version: int) -> None:
         """Let all views go to another version in one step; where that fails, all of them stay as they are."""
-        if vertex == self._vertex:
+        vertex, wide = spark_type(vertices.kind), vertices.on_spark
+        if (vertex, wide) == self._made_for:
             one_relation(self.spark, relations, self.prefix, vertex).createOrReplaceTempView(self._hidden)
-        else:  # a graph without vertices got some
-            self._create(tuple(name for name in NAMES if self._is_ours(name)), relations, vertex)
+        else:  # a graph without vertices got some, or one with many names
+            self._create(tuple(name for name in NAMES if self._is_ours(name)), relations, vertex, wide=wide)
         self.version = version
-
-    def current(self) -> bool:
-        """Return whether there is still a session whose views are to be kept up to date."""
-        try:
-            ensure_open(self.spark)
-        except SessionError:
-            return False
-        return True
 
     def drop_hidden(self) -> None:
         """Drop the hidden view, which no view reads any more."""
         self.spark.catalog.dropTempView(self._hidden)
 
-    def _create(self, names: tuple[str, ...], relations: Mapping[str, DataFrame], vertex: str) -> None:
+    def _create(self, names: tuple[str, ...], relations: Mapping[str, DataFrame], vertex: str, *, wide: bool) -> None:
         before, hidden = self._hidden, f"dyntc_{uuid.uuid4().hex[:12]}"
         one_relation(self.spark, relations, self.prefix, vertex).createOrReplaceTempView(hidden)
         # The views of this prefix that are there go to the new relation with this statement, all at once.
@@ -115,18 +109,17 @@ class Views:
         if before:
             self.spark.catalog.dropTempView(before)
         for name in names:
-            text = statement(name)
-            create(self.spark, f"{self.prefix}_{name}", text, *_parts(text, self._shown))
+            text = statement(name, wide=wide)
+            self.spark.sql(view_statement(f"{self.prefix}_{name}", text, *_parts(text, self._shown)))
         if {"edges", "closure"} <= set(names):
             self._create_functions(vertex)
-        self._vertex = vertex
+        self._made_for = vertex, wide
 
     def _create_functions(self, vertex: str) -> None:
         try:
             self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop:int,src:{vertex},dst:{vertex}>>")
             for name in FUNCTIONS:
-                text = statement(f"functions/{name}")
-                self.spark.sql(text.replace("{prefix}", self.prefix).replace("{vertex}", vertex))
+                self.spark.sql(function_statement(self.prefix, name, vertex))
         except PySparkException as error:
             _log.warning("This session takes no table functions; %s_* has the views only: %s", self.prefix, error)
 
@@ -183,17 +176,23 @@ def require_prefix(prefix: str) -> None:
         )
 
 
-def create(
-    spark: SparkSession, view: str, text: str, relations: Mapping[str, str], given: str = "", *, permanent: bool = False
-) -> None:
-    """Create a view, in place of one of the same name, by a statement over relations that are called as given.
+def view_statement(
+    view: str, text: str, relations: Mapping[str, str], given: str = "", *, permanent: bool = False
+) -> str:
+    """Return what makes a view, or replaces it, by a statement over relations that are called as given.
 
     ``given`` is a clause that stands before the statement.
     """
-    columns = ", ".join(f"{column} COMMENT {_quoted(said)}" for column, said in column_comments(text).items())
-    about = _quoted(text.partition(": ")[2].partition("\n")[0])
+    columns = ", ".join(f"{column} COMMENT {literal(said)}" for column, said in column_comments(text).items())
+    about = literal(text.partition(": ")[2].partition("\n")[0])
     kind = "VIEW" if permanent else "TEMPORARY VIEW"
-    spark.sql(f"CREATE OR REPLACE {kind} {view} ({columns}) COMMENT {about} AS\n{given}{filled(text, relations)}")
+    return f"CREATE OR REPLACE {kind} {view} ({columns}) COMMENT {about} AS\n{given}{filled(text, relations)}"
+
+
+def function_statement(prefix: str, name: str, vertex: str, *, permanent: bool = False) -> str:
+    """Return what makes a table function over the views of a prefix, for vertices of a type."""
+    parts = {"prefix": prefix, "vertex": vertex, "temporary": "" if permanent else "TEMPORARY "}
+    return filled(statement(f"functions/{name}"), parts)
 
 
 def filled(text: str, relations: Mapping[str, str]) -> str:
@@ -208,12 +207,16 @@ def filled(text: str, relations: Mapping[str, str]) -> str:
 
 
 @cache
-def statement(name: str) -> str:
-    """Return the text of ``sql/<name>.sql``, as it is in the source tree or inside an installed package."""
+def statement(name: str, *, wide: bool = False) -> str:
+    """Return the text of ``sql/<name>.sql``, as it is in the source tree or inside an installed package.
+
+    ``wide``: there may be too many vertices to broadcast.
+    """
     package = Path(__file__).resolve().parents[1]
     inside = package / "sql"
     folder = inside if inside.is_dir() else package.parent / "sql"
-    return (folder / f"{name}.sql").read_text(encoding="utf-8")
+    text = (folder / f"{name}.sql").read_text(encoding="utf-8")
+    return text.replace("BROADCAST(", "MERGE(") if wide else text
 
 
 def column_comments(text: str) -> dict[str, str]:
@@ -227,12 +230,12 @@ def column_comments(text: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^ .*?(\w+),?\s+-- (.+)$", text))
 
 
-def _quoted(text: str) -> str:
+def literal(text: str) -> str:
     r"""Return a text as a literal of SQL.
 
     Examples
     --------
-    >>> print(_quoted("it's"))
+    >>> print(literal("it's"))
     'it\'s'
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

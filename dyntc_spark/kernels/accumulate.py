@@ -15,7 +15,8 @@ import numpy as np
 
 from dyntc_spark.errors import OverflowingCountError
 from dyntc_spark.kernels import bits, codec, counts, modular, sparse
-from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Shape, Sparse, Words
+from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Shape, Sparse
+from dyntc_spark.kernels.ids import Words
 
 #: A sparse product is worth its scattered writes while it forms fewer terms than a dense block has entries over this.
 SPARSE_SHARE = 8

@@ -19,18 +19,18 @@ Warren, "Hacker's Delight", 2nd ed. (2012), sections 5-1 (`popcount`) and 7-3
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.ids import Ids, Words
 
 if TYPE_CHECKING:
-    from dyntc_spark.kernels.block import Shape, Words
+    from dyntc_spark.kernels.block import Shape
 
-Ids: TypeAlias = npt.NDArray[np.int32]
 
 LINE = 8  # words in a cache line, which is also the widest vector register
 PANEL = 4096  # rows of a product computed together: a 256 KiB panel, beside 128 KiB of tables, stays in L2

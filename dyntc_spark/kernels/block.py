@@ -20,7 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Words: TypeAlias = npt.NDArray[np.uint64]
+from dyntc_spark.kernels.ids import Words
+
 Ints: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, int]
 

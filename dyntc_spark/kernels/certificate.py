@@ -6,18 +6,14 @@ reaches. So a row is certified by itself, in one pass over the edges that leave 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.ids import Floats, Ids, Offsets
 from dyntc_spark.kernels.sweep import reduced
-
-Ids: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 LIMIT = 2**62  # sums are reduced beyond it
 

@@ -8,18 +8,13 @@ block. Small blocks are inverted one after the other in one compiled call, large
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.errors import SingularMatrixError
 from dyntc_spark.kernels import modular
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
-
-Ids: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
+from dyntc_spark.kernels.ids import Ids, Offsets
 
 SMALL = 48  #: up to so many rows, plain elimination beats calls of BLAS
 

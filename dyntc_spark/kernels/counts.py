@@ -21,9 +21,10 @@ import numpy.typing as npt
 from dyntc_spark.errors import EntryValueError, OverflowingCountError
 from dyntc_spark.kernels.bits import fit, frozen, lowest, pack, popcount, transpose, words_for
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.ids import Words
 
 if TYPE_CHECKING:
-    from dyntc_spark.kernels.block import Ints, Words
+    from dyntc_spark.kernels.block import Ints
 
 Counts = npt.NDArray[np.int64]
 

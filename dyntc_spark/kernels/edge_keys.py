@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled
-from dyntc_spark.kernels.reach import Flags, Offsets, without
+from dyntc_spark.kernels.ids import Flags, Offsets
+from dyntc_spark.kernels.reach import without
 
 
 @compiled

@@ -8,16 +8,11 @@ weight that is computed again. A *salt* of the source changes the weights of all
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
-
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Words: TypeAlias = npt.NDArray[np.uint64]
+from dyntc_spark.kernels.ids import Offsets, Words
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

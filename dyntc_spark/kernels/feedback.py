@@ -8,16 +8,10 @@ first cycle that any search finds, and a search that starts there finds edges to
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled
-
-Ids: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Marks: TypeAlias = npt.NDArray[np.int8]
+from dyntc_spark.kernels.ids import Ids, Marks, Offsets
 
 UNSEEN, OPEN, DONE = 0, 1, 2
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.kernels import bits, reach
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.ids import Ids, Offsets, Words
 
 
 def closed(words: Words) -> Words:
@@ -37,11 +37,11 @@ def closed(words: Words) -> Words:
 
 @compiled
 def _merge(
-    offsets: reach.Offsets,
-    targets: reach.Ids,
-    component: reach.Ids,
-    member_offsets: reach.Offsets,
-    members: reach.Ids,
+    offsets: Offsets,
+    targets: Ids,
+    component: Ids,
+    member_offsets: Offsets,
+    members: Ids,
     merged: Words,
 ) -> None:
     count = len(member_offsets) - 1

@@ -15,7 +15,8 @@ import numpy as np
 
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
-from dyntc_spark.kernels.sweep import Floats, Ids, Offsets, Ordered, Words, drain, insert, reduced
+from dyntc_spark.kernels.ids import Floats, Ids, Offsets, Words
+from dyntc_spark.kernels.sweep import Ordered, drain, insert, reduced
 
 LARGEST = 16  #: vertices of a component, at most, for which rows are merged
 TERMS = 960  #: products of residues, below 2**52, that are added before sums are reduced

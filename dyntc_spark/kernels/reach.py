@@ -9,16 +9,10 @@ two of them leads to the smaller number.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled
-
-Ids: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+from dyntc_spark.kernels.ids import Ids, Offsets
 
 
 @compiled

@@ -13,21 +13,18 @@ A fact is written as ``(kind, j, at)``. A hop that is false has the count -1.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.block import Ints, Words
+from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.ids import Flags, Indices, Words
 
 OUT, IN, HOP_OUT, HOP_IN = 0, 1, 2, 3
 _ONE = np.uint64(1)
 
-Ids = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
 
 @compiled
-def _push(stack: Ids, top: int, kind: int, j: int, at: int) -> tuple[Ids, int]:
+def _push(stack: Indices, top: int, kind: int, j: int, at: int) -> tuple[Indices, int]:
     if top == len(stack):
         larger = np.empty((2 * len(stack), 3), np.int64)
         larger[:top] = stack
@@ -51,14 +48,14 @@ def _drop(bits: Words, row: int, j: int) -> None:
 @compiled
 def close_gaps(
     sign: int,
-    rows: Ids,
-    columns: Ids,
+    rows: Indices,
+    columns: Indices,
     snapshot: Words,
     counts: Ints,
-    centres: Ids,
-    stack: Ids,
+    centres: Indices,
+    stack: Indices,
     top: int,
-) -> tuple[Ids, int]:
+) -> tuple[Indices, int]:
     """Pairs go from D0: ``CO_j[y]`` loses (a, y) where xo_j[a]; with ``sign`` 1 ``CI_j[x]`` loses (x, a) if xi_j[a]."""
     for e in range(len(rows)):
         a, far = (columns[e], rows[e]) if sign else (rows[e], columns[e])
@@ -76,18 +73,18 @@ def close_gaps(
 @compiled
 def cut_edges(
     sign: int,
-    records: Ids,
-    ends: Ids,
+    records: Indices,
+    ends: Indices,
     lines: Flags,
-    line_of: Ids,
+    line_of: Indices,
     snapshot: Words,
     counts: Ints,
     met: Words,
     hops: Ints,
-    centres: Ids,
-    stack: Ids,
+    centres: Indices,
+    stack: Indices,
     top: int,
-) -> tuple[Ids, int]:
+) -> tuple[Indices, int]:
     """Edges go from snapshots: ``xo_j[a]`` and its share in ``CO_j`` (row a of D0) and ``HO_j``; with ``sign`` 1 xi."""
     for e in range(len(records)):
         j, a = records[e], ends[e]
@@ -121,8 +118,8 @@ def settle(
     ci: Ints,
     ho: Ints,
     hi: Ints,
-    centres: Ids,
-    stack: Ids,
+    centres: Indices,
+    stack: Indices,
     top: int,
 ) -> int:
     """Take facts from the stack until none is left; give how many there were."""
@@ -153,10 +150,10 @@ def _lose_line(
     along: Ints,
     counts: Ints,
     lines: Words,
-    centres: Ids,
-    stack: Ids,
+    centres: Indices,
+    stack: Indices,
     top: int,
-) -> tuple[Ids, int]:
+) -> tuple[Indices, int]:
     """``Out_l[y]`` goes: ``HI[j,l]`` loses it where xi_j[y], and ``CO_j[y]`` where the hop ho[j,l] is there."""
     _drop(lines, y, l)
     for w in range(l >> 6, snapshot.shape[1]):
@@ -184,10 +181,10 @@ def _lose_hop(
     hops: Ints,
     counts: Ints,
     lines: Words,
-    centres: Ids,
-    stack: Ids,
+    centres: Indices,
+    stack: Indices,
     top: int,
-) -> tuple[Ids, int]:
+) -> tuple[Indices, int]:
     """``ho[j,l]`` goes: ``CO_j[y]`` loses it where Out_l[y]."""
     hops[j, l] = -1
     for y in range(lines.shape[0]):
@@ -199,7 +196,7 @@ def _lose_hop(
 
 
 @compiled
-def meet(left: Words, right: Words, rows: Ids, columns: Ids) -> Flags:
+def meet(left: Words, right: Words, rows: Indices, columns: Indices) -> Flags:
     """Whether row ``rows[q]`` of ``left`` and row ``columns[q]`` of ``right`` share a bit, for each q."""
     found = np.zeros(len(rows), np.bool_)
     for q in range(len(rows)):
@@ -211,7 +208,7 @@ def meet(left: Words, right: Words, rows: Ids, columns: Ids) -> Flags:
 
 
 @compiled
-def meet_all(lines: Words, others: Words, ids: Ids, found: Flags) -> None:
+def meet_all(lines: Words, others: Words, ids: Indices, found: Flags) -> None:
     """Set ``found[e, y]`` where row ``ids[e]`` of ``lines`` and row y of ``others`` share a bit."""
     for e in range(len(ids)):
         for y in range(others.shape[0]):

@@ -32,9 +32,8 @@ from dyntc_spark.errors import (
     ShapeMismatchError,
 )
 from dyntc_spark.kernels.block import Ints, Shape, Sparse
+from dyntc_spark.kernels.ids import Flags, Offsets
 
-Keys: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Modulus: TypeAlias = tuple[int, ...] | None
 
 LARGEST_COUNT = 2**63 - 1
@@ -261,16 +260,16 @@ def from_csr(matrix: sp.csr_array[Any, tuple[int, int]], modulus: Modulus = None
     return from_coordinates(rows, columns, data, matrix.shape, modulus)
 
 
-def _keys(block: Sparse) -> Keys:
+def _keys(block: Sparse) -> Offsets:
     return _key(block.rows, block.columns)
 
 
-def _key(rows: Ints, columns: Ints) -> Keys:
-    keys: Keys = (rows.astype(np.int64) << 32) | columns.astype(np.int64)
+def _key(rows: Ints, columns: Ints) -> Offsets:
+    keys: Offsets = (rows.astype(np.int64) << 32) | columns.astype(np.int64)
     return keys
 
 
-def _request(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) -> Keys:
+def _request(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: Shape) -> Offsets:
     """Return the keys of coordinates that came from outside, after a check that ``shape`` has them."""
     i, j = _within(rows, shape[0], "row"), _within(columns, shape[1], "column")
     if len(i) != len(j):
@@ -304,7 +303,7 @@ def _planes(values: npt.ArrayLike | None, count: int, modulus: Modulus) -> Ints:
     return found
 
 
-def _canonical(keys: Keys, values: Ints, shape: Shape, modulus: Modulus, runs: bool = False) -> Sparse:
+def _canonical(keys: Offsets, values: Ints, shape: Shape, modulus: Modulus, runs: bool = False) -> Sparse:
     """Sort, sum what has one key, reduce and drop zeros; ``runs`` picks the sort that merges a few sorted runs."""
     primes = None if modulus is None else np.array(modulus, dtype=np.int64)[:, np.newaxis]
     if len(values):
@@ -340,12 +339,12 @@ def _sums(values: Ints, ends: npt.NDArray[np.intp]) -> Ints:
     return np.add.reduceat(values, starts, axis=1)
 
 
-def _ends_of_runs(keys: Keys) -> Flags:
+def _ends_of_runs(keys: Offsets) -> Flags:
     """Mark the last of each run of equal keys."""
     return np.append(keys[1:] != keys[:-1], True)[: len(keys)]
 
 
-def _found(keys: Keys, wanted: Keys) -> tuple[npt.NDArray[np.intp], Flags]:
+def _found(keys: Offsets, wanted: Offsets) -> tuple[npt.NDArray[np.intp], Flags]:
     """Return each wanted key's place in the ascending ``keys``, and whether it is there."""
     places = np.searchsorted(keys, wanted)
     found = places < len(keys)

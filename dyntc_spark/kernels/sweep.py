@@ -13,18 +13,13 @@ Rows do not need each other, so that each task of a cluster makes its own.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
-
-Ids: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Words: TypeAlias = npt.NDArray[np.uint64]
-Floats: TypeAlias = npt.NDArray[np.float64]
+from dyntc_spark.kernels.ids import Floats, Ids, Offsets, Words
 
 LIMIT = 2**62  # sums are reduced beyond it
 _ONE = np.uint64(1)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.checksum import checksum, require
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.ids import Ids, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,5 +13,7 @@ SELECT
     deletions_ignored,   -- deletions of edges that were not
     vertices,            -- vertices after it
     edges,               -- edges after it
-    seconds              -- how long it took
+    seconds,             -- how long it took
+    won,                 -- pairs that it made reachable, where these are recorded
+    lost                 -- pairs that it made unreachable
 FROM versions

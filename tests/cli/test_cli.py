@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from dyntc_spark.cli import store, tables
+from dyntc_spark.cli import tables
 from dyntc_spark.cli.main import main, parser
 from dyntc_spark.graph.closure import DynamicClosure
+from tests.store.conftest import without_spark
 
 EDGES = pa.table({"src": ["a", "b", "c"], "dst": ["b", "c", "d"]})
 CHANGES = pa.table({"op": ["delete", "insert"], "src": ["b", "d"], "dst": ["c", "e"]})
@@ -27,8 +28,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pc.write_csv(EDGES, "edges.csv")
     pq.write_table(CHANGES, "changes.parquet")
-    assert main(["build", "edges.csv", "deps"]) == 0
-    return tmp_path
+    with without_spark():
+        assert main(["build", "edges.csv", "deps"]) == 0
+        yield tmp_path
 
 
 @pytest.fixture
@@ -45,8 +47,9 @@ def run(folder, capsys):
     return running
 
 
-def current_version():
-    return Path("deps/CURRENT").read_text().split()[0]
+def opened(folder="deps"):
+    with without_spark():
+        return DynamicClosure.open(f"./{folder}")
 
 
 def test_one_pair_is_answered_by_the_exit_code_too(run):
@@ -67,7 +70,7 @@ def test_a_batch_makes_the_next_version(run):
     code, out, _ = run("apply", "changes.parquet", "deps", "--out", "changed.csv")
     assert (code, out) == (
         0,
-        "version 1: 1 inserted, 1 deleted, 0 insertions ignored, 0 deletions ignored; 4 pairs (-2)\n",
+        "version 1: 1 inserted, 1 deleted, 0 ignored; 4 pairs (-2)\n",
     )
     assert pc.read_csv("changed.csv").num_rows == 6
     assert run("query", "deps", "c", "e")[0] == 0
@@ -75,7 +78,7 @@ def test_a_batch_makes_the_next_version(run):
     run("apply", "changes.parquet", "deps")
     stats = json.loads(run("stats", "deps", "--json")[1])
     assert [stats[name] for name in ("version", "inserted", "deleted", "insertions_ignored")] == [2, 1, 1, 1]
-    assert sorted(path.name for path in Path("deps").iterdir()) == ["00000001", "00000002", "CURRENT"]
+    assert opened().arrow.history()["kind"].to_pylist() == ["save", "batch", "batch"]  # it is a location as any other
 
 
 def test_answers_to_many(run):
@@ -85,7 +88,6 @@ def test_answers_to_many(run):
     assert run("query", "deps", "--out", "all.parquet")[0] == 0
     assert pq.read_table("all.parquet").num_rows == 6
     assert "vertices                        4\n" in run("stats", "deps")[1]
-    assert "checksums" not in run("stats", "deps")[1]
 
 
 @pytest.mark.parametrize(
@@ -93,30 +95,38 @@ def test_answers_to_many(run):
     [
         (["query", "deps", "a", "x"], "got 'x', which the graph does not have"),
         (["query", "deps", "a"], "expected two vertices: where it begins and where it ends; got 1"),
-        (["query", "nothing", "a", "b"], "that 'dyntc build' has written; got 'nothing', which is not there"),
-        (["query", ".", "a", "b"], "got '.', which holds something else"),
+        (["query", "nothing", "a", "b"], "/nothing'; got none. Build it: dyntc build EDGES STORE."),
+        (["stats", "edges.csv"], "/edges.csv'; got none"),
+        (["query", "/", "a", "b"], "and not a root"),
         (["explain", "deps"], "two vertices, or --pairs FILE; got neither"),
         (["build", "edges.csv", "deps"], "a folder without a closure; got 'deps', which has one. Say --replace."),
-        (["build", "edges.csv", "."], "an empty or new folder; got '.', which is neither"),
+        (["build", "edges.csv", "."], "a closure, or nothing, at"),
+        (["build", "edges.csv", "edges.csv"], "can be made; got 'edges.csv': File exists"),
+        (["build", "edges.csv", "edges.csv/new"], "a folder STORE that is there or can be made; got 'edges.csv/new'"),
+        (["build", "edges.csv", "deps", "--replace", "--engine", "recompute"], "got --engine recompute"),
         (["build", "none.csv", "new"], "got 'none.csv', which is not"),
-        (["build", "deps/CURRENT", "new"], "ends in .csv, .parquet or .delta, or --format csv|parquet|delta"),
+        (["build", "deps/_lock", "new"], "ends in .csv, .parquet or .delta, or --format csv|parquet|delta"),
         (["build", "edges.csv", "new", "--format", "parquet"], "a table in the format parquet; got 'edges.csv'"),
-        (["build", "edges.csv", "new", "--src", "from"], "the columns from, dst, each once; got no 'from' among"),
+        (["build", ".", "new", "--format", "delta"], "a Delta table; got '.', which is none"),
+        (["build", "bare.csv", "new"], "'b'. Say what they are called with --src, --dst and --op, or --no-header"),
+        (["build", "edges.csv", "new", "--src", "from"], "the columns from, dst in 'edges.csv'; got no 'from' among"),
         (["build", "edges.csv", "new", "--engine", "fast"], "an engine called 'auto'"),
-        (["build", "edges.csv", "new", "--ids", "int"], "a table in the format csv"),
-        (["apply", "edges.csv", "deps"], "the columns op, src, dst, each once; got no 'op'"),
+        (["build", "edges.csv", "new", "--ids", "integer"], "leave --ids integer out: vertices are words then"),
+        (["apply", "edges.csv", "deps"], "the columns op, src, dst in 'edges.csv'; got no 'op'"),
         (["apply", "changes.parquet", "deps", "--op", "src"], "'insert' or 'delete' in column 'src'; got 'b' in row 0"),
+        (["apply", "changes.parquet", "deps", "--out", "no/x.csv"], "'no/x.csv', whose folder is not there"),
         (["bench", "--edges", "edges.csv"], "expected --changes beside --edges"),
     ],
 )
 def test_bad_input_is_exit_code_2_and_one_line(run, words, message):
+    Path("bare.csv").write_text("a,b\nb,c\n")
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert err.startswith(f"dyntc {words[0]}: expected ")
     assert message in err
     assert err.count("\n") == 1
     assert not Path("new").exists()
-    assert current_version() == "00000000"
+    assert opened().version == 0
 
 
 def test_a_batch_with_a_bad_row_changes_nothing(run):
@@ -128,98 +138,71 @@ def test_a_batch_with_a_bad_row_changes_nothing(run):
     assert run("query", "deps", "d", "e", "--unknown", "false")[0] == 1
     Path("bad.csv").write_text("op,src,dst\ninsert,a,b\n")
     assert "which is there already" in run("apply", "bad.csv", "deps", "--strict")[2]
-    assert current_version() == "00000000"
+    assert opened().version == 0
 
 
-def test_numbers_stay_numbers_and_words_words(run):
-    Path("numbers.csv").write_text("src,dst\n1,2\n2,3\n")
-    run("build", "numbers.csv", "numbers")
-    assert run("query", "numbers", "1", "3")[0] == 0
-    assert "a vertex of type int64; got 'x'" in run("query", "numbers", "x", "3")[2]
-    run("build", "numbers.csv", "words", "--ids", "string")
-    Path("more.csv").write_text("op,src,dst\ninsert,3,007\n")
-    run("apply", "more.csv", "words")
+def test_words_unless_integers_are_asked_for(run):
+    Path("numbers.csv").write_text("src,dst\n1,2\n2,007\n")
+    run("build", "numbers.csv", "words")
     assert run("query", "words", "1", "007")[0] == 0
+    assert run("query", "words", "1", "7", "--unknown", "false")[0] == 1
+    Path("more.csv").write_text("op,src,dst\ninsert,007,08\n")
+    run("apply", "more.csv", "words")
+    assert run("query", "words", "--descendants", "2")[1].split() == ['"vertex"', '"007"', '"08"']
+    run("build", "numbers.csv", "numbers", "--ids", "integer")
+    assert run("query", "numbers", "1", "7")[0] == 0
+    assert "a vertex of type int64; got 'x'" in run("query", "numbers", "x", "3")[2]
+    run("apply", "more.csv", "numbers")
+    assert run("query", "numbers", "1", "8")[0] == 0
 
 
-def test_a_second_writer_is_told(folder):
-    one, _ = store.load(folder / "deps")
-    other, _ = store.load(folder / "deps")
-    for closure in (one, other):
-        closure.insert([("d", "e")])
-    store.save(one, folder / "deps", "auto")
-    with pytest.raises(
-        store.StoreError, match=r"to be the only writer; got version 1 in .* another process has written"
-    ):
-        store.save(other, folder / "deps", "auto")
-    assert store.manifest_of(folder / "deps")["version"] == 1
-    assert not list((folder / "deps").glob(".*"))
+def test_a_file_without_a_header(run):
+    Path("bare.csv").write_text("a,b,x\nb,c,y\n")
+    assert run("build", "bare.csv", "bare", "--no-header")[0] == 0
+    assert run("query", "bare", "a", "c")[0] == 0
+    Path("more.csv").write_text("insert,c,d\n")
+    assert run("apply", "more.csv", "bare", "--no-header")[0] == 0
+    assert run("query", "bare", "a", "d")[0] == 0
 
 
-@pytest.mark.parametrize("name", ["CURRENT", "manifest.json", "edges.parquet", "vertices.parquet"])
-def test_a_flipped_bit_is_an_error_that_names_the_file(folder, name):
-    path = next(folder.joinpath("deps").rglob(name))
-    written, draw = path.read_bytes(), np.random.default_rng(len(name))
-    for place in range(len(written)):
-        damaged = bytearray(written)
-        damaged[place] ^= 1 << int(draw.integers(8))
-        path.write_bytes(damaged)
-        with pytest.raises(store.StoreError, match=name):
-            store.load(folder / "deps")
-    path.write_bytes(written)
-    assert store.load(folder / "deps")[0].reaches("a", "d")
+def test_a_second_writer_is_told(run, monkeypatch):
+    real = DynamicClosure.apply
+
+    def late(self, *arguments, **options):
+        monkeypatch.setattr(DynamicClosure, "apply", real)
+        opened().insert([("x", "y")])
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(DynamicClosure, "apply", late)
+    code, _, err = run("apply", "changes.parquet", "deps")
+    assert (code, "Run the command again: it starts from the last version" in err) == (2, True)
+    assert run("apply", "changes.parquet", "deps")[1].startswith("version 2:")
 
 
-@pytest.mark.parametrize("cut", [0, 1, 100])
-def test_a_file_that_was_cut_off_or_is_gone(run, cut):
-    assert run("apply", "changes.parquet", "deps")[0] == 0
-    path = Path("deps/00000001/edges.parquet")
-    path.write_bytes(path.read_bytes()[:cut])
-    code, out, err = run("query", "deps", "a", "b")
+def test_a_damaged_folder_is_refused_by_the_name_of_the_file_and_repaired(run):
+    run("apply", "changes.parquet", "deps")
+    entry = Path("deps/commits/_delta_log/00000000000000000001.json")
+    entry.write_bytes(entry.read_bytes()[:50])
+    code, out, err = run("query", "deps", "a", "d")
     assert (code, out) == (2, "")
-    assert err == (
-        "dyntc query: expected the file 'deps/00000001/edges.parquet' as it was written, with the checksum in "
-        "'deps/00000001/manifest.json'; got one with another checksum. "
-        "Restore the file, or build the closure again: dyntc build EDGES deps --replace.\n"
-    )
-    path.unlink()
-    assert "; got none: No such file or directory. Restore the file" in run("query", "deps", "a", "b")[2]
-    assert run("build", "edges.csv", "deps", "--replace")[0] == 0
-    assert (current_version(), run("query", "deps", "a", "d")[0]) == ("00000002", 0)
-
-
-def test_the_version_before_is_not_taken_for_the_current_one(run):
-    """One flipped bit of CURRENT names the other version that is kept."""
-    assert run("apply", "changes.parquet", "deps")[0] == 0
-    path = Path("deps/CURRENT")
-    path.write_text(path.read_text().replace("00000001", "00000000"))
-    assert "the file 'deps/00000000/manifest.json' as it was written" in run("query", "deps", "a", "d")[2]
-
-
-def test_a_folder_without_checksums_is_refused_and_built_again_by_one_command(run):
-    Path("deps/CURRENT").write_text("00000000\n")
-    for words in (("query", "deps", "a", "d"), ("stats", "deps"), ("apply", "changes.parquet", "deps")):
-        code, out, err = run(*words)
-        assert (code, out) == (2, "")
-        assert err == (
-            f"dyntc {words[0]}: expected a closure with checksums; got the folder 'deps', which an earlier release has "
-            "written without. Build it again: dyntc build EDGES deps --replace; where EDGES is "
-            "deps/00000000/edges.parquet, these are its own edges, unchecked.\n"
-        )
-    assert run("build", "deps/00000000/edges.parquet", "deps", "--replace")[0] == 0
+    assert entry.name in err
+    assert err.endswith("or run: dyntc repair deps.\n")
+    assert "Version 0 can be recovered" in run("repair", "deps")[2]
+    assert run("repair", "deps", "--version", "0")[:2] == (0, "deps: version 2\n")
     assert run("query", "deps", "a", "d")[0] == 0
 
 
-def test_a_folder_in_another_format(run, monkeypatch):
-    with monkeypatch.context() as later:
-        later.setattr(store, "FORMAT", 7)
-        assert run("build", "edges.csv", "deps", "--replace")[0] == 0
-    assert "a closure in format 2; got format 7" in run("stats", "deps")[2]
-
-
 def test_replacing_is_another_version(run):
-    assert run("build", "edges.csv", "deps", "--replace")[0] == 0
-    assert current_version() == "00000001"
+    Path("other.csv").write_text("src,dst\nx,y\n")
+    assert run("build", "other.csv", "deps", "--replace")[0] == 0
+    assert opened().version == 1
+    assert run("query", "deps", "--out", "-")[1].splitlines() == ['"src","dst"', '"x","y"']
+
+
+def test_a_folder_of_release_0_1(run):
+    Path("old/00000001").mkdir(parents=True)
+    pq.write_table(EDGES, "old/00000001/edges.parquet")
+    assert "a folder of release 0.1: dyntc build old/00000001/edges.parquet NEW" in run("stats", "old")[2]
 
 
 def test_structs_are_written_as_json(folder, capsys):
@@ -237,7 +220,7 @@ def test_help_names_every_command_with_examples(capsys):
         main(["--help"])
     assert seen.value.code == 0
     text = capsys.readouterr().out
-    commands = ["demo", "build", "apply", "query", "explain", "stats", "bench"]
+    commands = ["demo", "build", "apply", "query", "explain", "stats", "repair", "bench"]
     assert all(f"\n    {name} " in text for name in commands)
     for name in commands:
         with pytest.raises(SystemExit):
@@ -282,14 +265,30 @@ def test_bench_measures_and_compares(run):
     assert measured["build_over_batch"] > 0
 
 
-def test_delta_in_and_out(spark, folder, monkeypatch):
-    monkeypatch.setattr(tables, "_spark", lambda: spark)
-    try:
-        tables.write(EDGES, "edges.delta")
-    except Exception as error:  # noqa: BLE001  (whatever a session without Delta says)
-        pytest.skip(f"this session has no Delta: {str(error)[:80]}")
+def test_delta_in_and_out(run):
+    tables.write(EDGES, "edges.delta")
     assert tables.format_of("edges.delta") == "delta"
-    assert main(["build", "edges.delta", "again"]) == 0
-    assert main(["query", "again", "--out", "pairs.delta"]) == 0
+    assert run("build", "edges.delta", "again")[0] == 0
+    assert run("query", "again", "--out", "pairs.delta")[0] == 0
+    assert run("query", "again", "--out", "pairs.delta")[0] == 0
     assert tables.read("pairs.delta").num_rows == 6
+
+
+def test_no_java_is_needed(folder):
+    """A process that would not find Java saves, changes, asks, goes back and clears."""
+    script = """
+import sys
+from dyntc_spark import DynamicClosure
+c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
+c.save("./new", record_changes=True)
+c.apply([("delete", "b", "c"), ("insert", "b", "d")], batch_id=1)
+c.save("./new")
+assert DynamicClosure.open("./new").reaches("a", "d")
+assert DynamicClosure.open("./new", version=0).reaches("a", "c")
+c.vacuum(keep=1)
+assert c.arrow.history()["version"].to_pylist() == [0, 1]
+assert "py4j.java_gateway" not in sys.modules or not __import__("pyspark").SparkContext._gateway
+"""
+    environment = {**os.environ, "JAVA_HOME": "/nowhere", "PATH": "/nowhere"}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
     assert folder

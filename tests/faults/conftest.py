@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.store.conftest import breaking, delta
+from tests.store.conftest import breaking, delta, writer
 
-__all__ = ["breaking", "delta"]
+__all__ = ["breaking", "delta", "writer"]

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.closure import choose
-from dyntc_spark.closure.engine import Edges
+from dyntc_spark.engines import registry
+from dyntc_spark.engines.base import Edges
 from tests import conftest
 
 MEMORY = "512m"
@@ -80,7 +80,7 @@ def _fetched(url):
 
 def builds(spark, watch, count):
     """Close a chain again and again; each step tells what is stored after it."""
-    engine = choose.create("recompute", "spark", spark)
+    engine = registry.create("recompute", "spark", spark)
     engine.init(Edges.of(np.arange(LENGTH - 1), np.arange(1, LENGTH)), LENGTH)
     last, none = Edges.of([LENGTH - 2], [LENGTH - 1]), Edges.of()
     for step in range(count):

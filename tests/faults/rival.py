@@ -1,12 +1,14 @@
-"""One of two writers at a location: ``python -m tests.faults.rival LOCATION NAME COUNT [SERVER]``.
+"""One of two writers at a location: ``python -m tests.faults.rival LOCATION NAME COUNT KIND``.
 
-It starts Spark, or is a client of a Spark Connect server, writes "ready", waits for a line on its input, and then
-applies COUNT batches, each with an edge of its own. After a conflict it refreshes and tries again. It prints the
-versions that it has made, and how often another one was first.
+KIND is ``disk`` (it writes without Spark), ``spark`` (it starts Spark, which writes), or the address of a Spark Connect
+server. It writes "ready", waits for a line on its input, and then applies COUNT batches, each with an edge of its own.
+After a conflict it refreshes and tries again. It prints the versions that it has made, and how often another one was
+first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 
@@ -14,13 +16,22 @@ from pyspark.sql import SparkSession
 
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import ConflictError
+from tests.store.conftest import only_spark, without_spark
 
 
-def main(location, name, count, server=None):
-    if server:
-        spark = SparkSession.builder.remote(server).getOrCreate()
-    else:
-        spark = session.local(1, delta=True, config=session._read_conf("test"))
+def main(location, name, count, kind):
+    with contextlib.ExitStack() as stack:
+        if kind == "disk":
+            spark = stack.enter_context(without_spark())
+        elif kind == "spark":
+            stack.enter_context(only_spark())
+            spark = session.local(1, delta=True, config=session._read_conf("test"))
+        else:
+            spark = SparkSession.builder.remote(kind).getOrCreate()
+        write(location, name, count, spark)
+
+
+def write(location, name, count, spark):
     closure = DynamicClosure.open(location, spark=spark)
     print("ready", flush=True)
     sys.stdin.readline()

@@ -22,6 +22,7 @@ from dyntc_spark.graph.store import steps
 from tests.faults.batches import batch, start
 from tests.graph.oracle import Plain
 from tests.store.closures import pairs, recomputed
+from tests.store.conftest import without_spark
 
 ROOT = Path(__file__).parents[2]
 SEED = 20_241
@@ -35,12 +36,12 @@ AIMS = (*steps.STEPS, "vacuum", "open", "start", "any", "any", "any")
 class Writer:
     """A process that writes, with its JVM in one group of processes."""
 
-    def __init__(self, location, folder, server):
+    def __init__(self, location, folder, kind):
         self.journal = folder / "journal"
         self.journal.write_text("")
         self._errors = (folder / "errors").open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.writer", location, str(folder), str(SEED), *server],
+            [sys.executable, "-m", "tests.faults.writer", location, str(folder), str(SEED), kind],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=self._errors,
@@ -94,7 +95,10 @@ class Kills:
     def __init__(self, spark, folder):
         self.spark, self.folder = spark, folder
         self.location = str(folder / "deps")
-        self.server = [f"sc://{spark.client._builder.endpoint}"] if session.is_connect(spark) else []
+        self.kind = "disk" if spark is None else "spark"
+        if session.is_connect(spark):
+            self.kind = f"sc://{spark.client._builder.endpoint}"
+        self.pace = 0.05 if spark is None else 1.0  # how long things take, against Spark
         self.rng = random.Random(SEED)  # noqa: S311
         self.hits, self.published_unacknowledged = Counter(), 0
         (folder / "acknowledged").touch()
@@ -103,16 +107,16 @@ class Kills:
     def strike(self, writer, aim):
         """Let a writer work and kill it at its aim."""
         if aim == "start":
-            time.sleep(self.rng.uniform(0, 6))
+            time.sleep(self.rng.uniform(0, 6) * self.pace)
             return writer.kill()
         assert writer.await_line("wait", seconds=START_SECONDS), writer.errors
         writer.go()
         if aim == "any":
             assert writer.await_line("work", seconds=START_SECONDS), writer.errors
-            time.sleep(self.rng.uniform(0, 8))
+            time.sleep(self.rng.uniform(0, 8) * self.pace)
         else:
             assert writer.await_line(aim, seconds=STEP_SECONDS), writer.errors
-            time.sleep(self.rng.uniform(0, 0.5) ** 2 * 2)  # most steps take some 0.3 s
+            time.sleep(self.rng.uniform(0, 0.5) ** 2 * 2 * self.pace)  # most steps take some 0.3 s, or 0.01
         return writer.kill()
 
     def check(self):
@@ -139,7 +143,7 @@ class Kills:
         try:
             for number in range(count):
                 aim = AIMS[number % len(AIMS)]
-                writer = Writer(self.location, self.folder, self.server)
+                writer = Writer(self.location, self.folder, self.kind)
                 if number and aim != "start":
                     self.check()
                 self.hits[self.strike(writer, aim)] += 1
@@ -157,13 +161,22 @@ def kills(delta, tmp_path):
     return Kills(delta, tmp_path)
 
 
+@pytest.mark.parametrize("count", [3, pytest.param(110, marks=pytest.mark.slow)])
+def test_a_writer_without_spark_is_killed_at_any_moment(tmp_path, count):
+    with without_spark():
+        kills = Kills(None, tmp_path)
+        closure = kills.run(count)
+        print(f"\n{count} kills, {closure.version} versions, {dict(kills.hits.most_common())}")
+        print(f"published but not acknowledged: {kills.published_unacknowledged}")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [int(os.environ.get("DYNTC_KILLS", "110"))])
 def test_a_writer_is_killed_at_any_moment(kills, count):
     started = time.perf_counter()
     closure = kills.run(count)
     spark, location = kills.spark, kills.location
-    tables = {name: spark.read.format("delta").load(f"{location}/{name}") for name in ("log", "vertices", "blocks")}
+    tables = {name: spark.read.format("delta").load(f"{location}/{name}") for name in ("log", "vertices", "runs")}
     published = spark.read.format("delta").load(f"{location}/commits").select("token")
     orphans = {name: table.join(published, "token", "left_anti").count() for name, table in tables.items()}
     print(f"\n{count} kills in {time.perf_counter() - started:.0f} s, {closure.version} versions")

@@ -13,7 +13,7 @@ import pytest
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import lanes_spark
+from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.errors import LostBlocksError
 from tests.blocks.oracle import Plain as Matrix
 from tests.blocks.oracle import assert_same
@@ -108,7 +108,7 @@ def right(c):
 @pytest.mark.parametrize("count", [1, EXECUTORS])
 def test_lost_blocks_are_built_again(cluster, spark, count, monkeypatch):
     """Executors go while nothing happens: Spark builds their blocks again, also those that a batch has made."""
-    monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
+    monkeypatch.setattr(on_spark, "HAND_BYTES", 0)
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     c.apply([("delete", 10, 11), ("insert", 3, 50)])
     c.create_views("deps")

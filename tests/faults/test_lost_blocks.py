@@ -8,7 +8,7 @@ from dyntc_spark import DynamicClosure, session
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import lanes_spark
+from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.errors import LostBlocksError
 from dyntc_spark.graph import surviving
 from tests.blocks.oracle import Plain as Matrix
@@ -58,7 +58,7 @@ def test_what_is_lost_is_built_again(spark, lose, caplog):
 
 def test_spark_makes_good_what_lanes_lose(spark, lose, monkeypatch):
     """Also what a batch has made of older blocks. Whatever was handed out before is whole, too."""
-    monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
+    monkeypatch.setattr(on_spark, "HAND_BYTES", 0)
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     c.create_views("lost")
     first, count = c.pairs(), len(recomputed(c))
@@ -72,6 +72,23 @@ def test_spark_makes_good_what_lanes_lose(spark, lose, monkeypatch):
     lose()
     assert spark.table("lost_closure").count() == c.pairs().count() == len(recomputed(c))
     assert c.stats()["details"]["losses"] == 0
+
+
+def test_names_on_spark_that_are_lost_get_their_numbers_again(spark, lose, caplog):
+    named = lambda edges: spark.createDataFrame([(f"v{a}", f"v{b}") for a, b in edges], "src string, dst string")  # noqa: E731
+    c = DynamicClosure.from_edges(named(EDGES), names="spark")
+    c.insert(named([(44, 90), (90, 91)]))
+    vertices = c._graph.vertices
+    numbers = sorted(map(tuple, vertices.frame(spark).collect()))
+    assert lose() >= 2
+    assert c.reaches("v0", "v91")
+    assert "Names of vertices are made again" in caplog.text
+    assert sorted(map(tuple, vertices.frame(spark).collect())) == numbers
+    lose()
+    assert c.pairs().count() == c.stats()["pairs"]
+    lose()
+    c.apply(named([(91, 92), (0, 1)]).selectExpr("if(src = 'v0', 'delete', 'insert') AS op", "*"))
+    assert c.reaches("v44", "v92")
 
 
 @pytest.mark.slow
@@ -95,7 +112,7 @@ def test_every_engine_and_operation(spark, lose, engine, act):
 
 def test_changes_after_a_loss(spark, lose, monkeypatch):
     """Blocks before and after a batch are lost: Spark makes both again."""
-    monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
+    monkeypatch.setattr(on_spark, "HAND_BYTES", 0)
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine="lanes", backend="spark")
     before = recomputed(c)
     c.apply([("delete", 10, 11), ("insert", 3, 39), ("insert", 75, 2)])

@@ -21,7 +21,7 @@ WRITERS = {
     "a checkpoint by policy": lambda c: c.insert([("d", "new")]),
     "a vacuum": lambda c: c.vacuum(keep=1, files=False),
 }
-LOGGED, CHECKPOINTED = ("log", "publish", "confirm"), ("vertices", "blocks", "publish", "confirm")
+LOGGED, CHECKPOINTED = ("log", "publish", "confirm"), ("vertices", "runs", "publish", "confirm")
 STEPS = {
     "a batch": LOGGED,
     "a drop": LOGGED,
@@ -38,18 +38,17 @@ def names(case):
     return f"{what}, {'after' if after else 'before'} {step}"
 
 
-def begun(delta, location):
-    c = saved(delta, location, START, vertices=["alone"])
+def begun(spark, location):
+    c = saved(spark, location, START, vertices=["alone"])
     c.insert([("d", "e")])
     return c
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=names)
-def test_a_failure_at_each_step(delta, tmp_path, breaking, monkeypatch, caplog, case):
+def test_a_failure_at_each_step(writer, tmp_path, breaking, monkeypatch, caplog, case):
     what, step, after = case
     location = str(tmp_path / "deps")
-    c = begun(delta, location)
+    c = begun(writer, location)
     write = WRITERS[what]
     model = DynamicClosure.from_edges(
         [tuple(edge.values()) for edge in c.arrow.edges().to_pylist()], vertices=["alone"]
@@ -91,12 +90,12 @@ def test_a_failure_at_each_step(delta, tmp_path, breaking, monkeypatch, caplog, 
     assert pairs(c) == recomputed(c)
     c.refresh()
     assert seen(c) == (wanted if published or by_policy else before)
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
     if not published and not by_policy:
         write(c)
     assert seen(c) == wanted
     c.insert([("after", "all")])
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
 
 
 def breaking_step(breaking, monkeypatch, step, *, after):
@@ -111,12 +110,11 @@ def breaking_step(breaking, monkeypatch, step, *, after):
     monkeypatch.setattr(store.Store, "publish", checkpoint_breaks)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", CHECKPOINTED)
-def test_a_failure_of_a_first_save(delta, tmp_path, breaking, step, after):
+def test_a_failure_of_a_first_save(writer, tmp_path, breaking, step, after):
     location = str(tmp_path / "deps")
-    c = DynamicClosure.from_edges(START, spark=delta)
+    c = DynamicClosure.from_edges(START, spark=writer)
     before = seen(c)
     breaking(step, after=after)
     if step == "publish" and after:
@@ -129,40 +127,38 @@ def test_a_failure_of_a_first_save(delta, tmp_path, breaking, step, after):
     if step == "confirm":  # it is there, though this closure could not know
         with pytest.raises(LocationError, match="not attached"):
             c.save(location)
-        c = DynamicClosure.open(location, spark=delta)
+        c = DynamicClosure.open(location, spark=writer)
     elif not (step == "publish" and after):
         with pytest.raises(LocationError, match="none"):
-            DynamicClosure.open(location, spark=delta)
+            DynamicClosure.open(location, spark=writer)
         c.save(location)
     c.insert([("d", "e")])
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", CHECKPOINTED)
-def test_a_failure_of_a_repair(delta, tmp_path, breaking, step, after):
+def test_a_failure_of_a_repair(writer, tmp_path, breaking, step, after):
     location = str(tmp_path / "deps")
-    c = begun(delta, location)
+    c = begun(writer, location)
     breaking(step, after=after)
     if step == "publish" and after:
-        DynamicClosure.repair(location, spark=delta)
+        DynamicClosure.repair(location, spark=writer)
     else:
         with pytest.raises(StorageError, match="BrokenError"):
-            DynamicClosure.repair(location, spark=delta)
+            DynamicClosure.repair(location, spark=writer)
     breaking(None)
-    for again in (DynamicClosure.open(location, spark=delta), DynamicClosure.repair(location, spark=delta)):
+    for again in (DynamicClosure.open(location, spark=writer), DynamicClosure.repair(location, spark=writer)):
         assert seen(again) == seen(c)
     again.insert([("d", "new")])
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(again)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(again)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_a_vacuum_that_stops_half_way(delta, tmp_path, monkeypatch, count):
+def test_a_vacuum_that_stops_half_way(writer, tmp_path, monkeypatch, count):
     """The tables are cleared one after the other: after any of them a version that was kept can be opened."""
     location = str(tmp_path / "deps")
-    c = begun(delta, location)
+    c = begun(writer, location)
     c.save(location)
     c.insert([("d", "new")])
     real, done = Place.delete, []
@@ -178,9 +174,9 @@ def test_a_vacuum_that_stops_half_way(delta, tmp_path, monkeypatch, count):
         c.vacuum(keep=2, files=False)
     monkeypatch.undo()
     for version in (1, 2):
-        opened = DynamicClosure.open(location, version, spark=delta)
+        opened = DynamicClosure.open(location, version, spark=writer)
         assert pairs(opened) == recomputed(opened)
         assert opened.reaches("a", "new", unknown="false") == (version == 2)
     c.vacuum(keep=1, files=False)
     c.insert([("after", "all")])
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)

@@ -37,10 +37,10 @@ def room(disk):
 
 
 @pytest.mark.slow
-def test_a_full_disk(delta, disk):
+def test_a_full_disk(writer, disk):
     """The disk is left with more and more room, so that each step of a commit in turn is the one that finds none."""
     location, filler = str(disk / "deps"), disk / "filler"
-    c = saved(delta, location)
+    c = saved(writer, location)
     refused = 0
     for number, left in enumerate([0, 4, 8, 12, 16, 24, 32, 40, 48, 64, 96, 160]):
         before, changes = seen(c), [("insert", f"{number} {name}", "a") for name in range(40)]
@@ -55,20 +55,20 @@ def test_a_full_disk(delta, disk):
             assert pairs(c) == recomputed(c)
         filler.unlink()
         c.refresh()
-        opened = DynamicClosure.open(location, spark=delta)
+        opened = DynamicClosure.open(location, spark=writer)
         assert seen(opened) == seen(c)
         assert c.version == before[0] or c.reaches(f"{number} 0", "d")
         if failed:
             c.apply(changes, batch_id=number)  # it goes on, and not twice
         assert c.version == number + 1
-        assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+        assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
     assert 3 <= refused < 12, refused
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_when_a_checkpoint_is_due(delta, disk, caplog):
+def test_a_disk_that_is_full_when_a_checkpoint_is_due(writer, disk, caplog):
     location, filler = str(disk / "deps"), disk / "filler"
-    c = saved(delta, location)
+    c = saved(writer, location)
     c.insert([("d", "e")])
     before = seen(c)
     filler.write_bytes(bytes(room(disk) - (8 << 10)))
@@ -78,14 +78,14 @@ def test_a_disk_that_is_full_when_a_checkpoint_is_due(delta, disk, caplog):
     filler.unlink()
     c.refresh()
     c.save(location)
-    assert seen(DynamicClosure.open(location, spark=delta)) == before
+    assert seen(DynamicClosure.open(location, spark=writer)) == before
     assert not caplog.records
 
 
 @pytest.mark.slow
-def test_a_location_that_takes_no_writes(delta, disk):
+def test_a_location_that_takes_no_writes(writer, disk):
     location = str(disk / "deps")
-    c = saved(delta, location)
+    c = saved(writer, location)
     c.insert([("d", "e")])
     before = seen(c)
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)  # noqa: S607
@@ -94,14 +94,14 @@ def test_a_location_that_takes_no_writes(delta, disk):
         lambda: c.reset([("x", "y")]),
         lambda: c.save(location),
         lambda: c.vacuum(keep=1),
-        lambda: DynamicClosure.from_edges(START, spark=delta).save(str(disk / "other")),
+        lambda: DynamicClosure.from_edges(START, spark=writer).save(str(disk / "other")),
     ):
         with pytest.raises(StorageError):
             write()
         assert seen(c) == before
-    reader = DynamicClosure.open(location, spark=delta)  # to read is no write
+    reader = DynamicClosure.open(location, spark=writer)  # to read is no write
     assert seen(reader) == before
-    assert seen(DynamicClosure.open(location, 0, spark=delta))[0] == 0
+    assert seen(DynamicClosure.open(location, 0, spark=writer))[0] == 0
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)  # noqa: S607
     c.refresh()
     c.insert([("e", "f")])
@@ -145,10 +145,10 @@ DAMAGES = [truncate, flip, flip_data, replace, remove]
 FLIPS = [flip, flip_data]
 
 
-def refused(delta, location, c, act=DynamicClosure.open, *, may_be_harmless):
+def refused(spark, location, c, act=DynamicClosure.open, *, may_be_harmless):
     """Return the error that opening ends with; where the damage may be to what nobody reads, a right answer will do."""
     try:
-        opened = act(location, spark=delta)
+        opened = act(location, spark=spark)
     except DyntcError as error:
         return error
     assert may_be_harmless
@@ -165,9 +165,9 @@ def damage(folder, pattern, how, *, sidecar):
     return path
 
 
-def history(delta, location):
+def history(spark, location):
     """A closure with an older checkpoint, some log, a newer checkpoint, and some more log."""
-    c = saved(delta, location)
+    c = saved(spark, location)
     for number in range(1, 4):
         c.apply(batch(7, number))
     c.save(location)
@@ -178,18 +178,18 @@ def history(delta, location):
 @pytest.mark.slow
 @pytest.mark.parametrize("sidecar", [True, False])
 @pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize("table", ["blocks", "vertices"])
-def test_a_damaged_file_of_a_checkpoint(delta, tmp_path, table, how, sidecar):
+@pytest.mark.parametrize("table", ["runs", "vertices"])
+def test_a_damaged_file_of_a_checkpoint(writer, tmp_path, table, how, sidecar):
     location = str(tmp_path / "deps")
-    c = history(delta, location)
+    c = history(writer, location)
     path = damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=sidecar)
-    every_byte = sidecar and table != "blocks"  # whose payloads have checksums of their own, and nothing else counts
-    error = refused(delta, location, c, may_be_harmless=how in FLIPS and not every_byte)
+    every_byte = sidecar and table != "runs"  # whose rows have checksums of their own, and nothing else counts
+    error = refused(writer, location, c, may_be_harmless=how in FLIPS and not every_byte)
     assert error is None or path.name in str(error) or table in str(error)
-    mended = DynamicClosure.repair(location, spark=delta)
+    mended = DynamicClosure.repair(location, spark=writer)
     assert seen(mended) == seen(c)
     mended.insert([("after", "all")])
-    opened = DynamicClosure.open(location, spark=delta)
+    opened = DynamicClosure.open(location, spark=writer)
     assert seen(opened) == seen(mended)
     assert pairs(opened) == recomputed(opened)
 
@@ -197,31 +197,31 @@ def test_a_damaged_file_of_a_checkpoint(delta, tmp_path, table, how, sidecar):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("table", ["log", "commits"])
-def test_a_damaged_file_without_which_there_is_no_answer(delta, tmp_path, table, how):
+def test_a_damaged_file_without_which_there_is_no_answer(writer, tmp_path, table, how):
     """What only this file had is gone: an error that names it, and once it is put back all is well."""
     location = str(tmp_path / "deps")
-    c = history(delta, location)
+    c = history(writer, location)
     path = newest(tmp_path / "deps" / table, "*.parquet")
     content = path.read_bytes()
     damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=False)
     for act in (DynamicClosure.open, DynamicClosure.repair):
-        error = refused(delta, location, c, act, may_be_harmless=how in FLIPS)
+        error = refused(writer, location, c, act, may_be_harmless=how in FLIPS)
         assert error is None or table in str(error)
     path.write_bytes(content)
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [truncate, replace, remove])
-@pytest.mark.parametrize("table", ["commits", "log", "vertices", "blocks"])
-def test_a_damaged_file_of_the_log_of_delta(delta, tmp_path, table, how):
+@pytest.mark.parametrize("table", ["commits", "log", "vertices", "runs"])
+def test_a_damaged_file_of_the_log_of_delta(writer, tmp_path, table, how):
     location = str(tmp_path / "deps")
-    c = history(delta, location)
+    c = history(writer, location)
     path = newest(tmp_path / "deps" / table / "_delta_log", "*.json")
     content = path.read_bytes()
     before = seen(c)
     damage(tmp_path / "deps" / table / "_delta_log", "*.json", how, sidecar=False)
-    other = delta.newSession() if hasattr(delta, "newSession") else delta  # Delta remembers what it has read
+    other = writer.newSession() if hasattr(writer, "newSession") else writer  # Delta remembers what it has read
     try:
         opened = DynamicClosure.open(location, spark=other)
     except DyntcError as error:
@@ -230,17 +230,17 @@ def test_a_damaged_file_of_the_log_of_delta(delta, tmp_path, table, how):
         assert table != "commits"
         assert seen(opened) == before, "what Delta had in memory still"
     path.write_bytes(content)
-    assert seen(DynamicClosure.open(location, spark=delta)) == before
+    assert seen(DynamicClosure.open(location, spark=writer)) == before
     c.refresh()
     c.insert([("after", "all")])
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
 
 
 @pytest.mark.slow
-def test_foreign_files_beside_ours(delta, tmp_path):
+def test_foreign_files_beside_ours(writer, tmp_path):
     location = str(tmp_path / "deps")
-    c = history(delta, location)
-    for table in ("commits", "log", "vertices", "blocks"):
+    c = history(writer, location)
+    for table in ("commits", "log", "vertices", "runs"):
         for name in (
             "part-00000-of-others.snappy.parquet",
             "readme.txt",
@@ -248,8 +248,8 @@ def test_foreign_files_beside_ours(delta, tmp_path):
             "_delta_log/0.json.tmp",
         ):
             Path(location, table, name).write_bytes(b"Dear reader")
-    opened = DynamicClosure.open(location, spark=delta)
+    opened = DynamicClosure.open(location, spark=writer)
     assert seen(opened) == seen(c)
     opened.insert([("after", "all")])
     opened.vacuum(keep=1)
-    assert seen(DynamicClosure.open(location, spark=delta)) == seen(opened)
+    assert seen(DynamicClosure.open(location, spark=writer)) == seen(opened)

@@ -1,4 +1,4 @@
-"""Two writer processes at one location, each with a Spark of its own: every batch counts once, in one order."""
+"""Two writer processes at one location, with Spark or without: every batch counts once, in one order."""
 
 from __future__ import annotations
 
@@ -12,28 +12,42 @@ import pytest
 
 from dyntc_spark import DynamicClosure, session
 from tests.store.closures import START, pairs, recomputed, saved
+from tests.store.conftest import without_spark
 
 ROOT = Path(__file__).parents[2]
-NAMES, COUNT = ("one", "two"), 5
+#: Batches of a writer with Spark, which takes a second for each, and of one without.
+COUNT, MANY = 5, 60
 #: A JVM that lives for some seconds is better off without the second compiler.
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+def test_two_processes_without_spark(tmp_path):
+    with without_spark():
+        race(None, str(tmp_path / "deps"), {"one": ("disk", 20), "two": ("disk", 20)})
+
+
 @pytest.mark.slow
-def test_two_processes_write(delta, tmp_path):
-    location = str(tmp_path / "deps")
+@pytest.mark.parametrize("other", ["spark", "disk"])
+def test_two_processes_write(delta, tmp_path, other):
+    kind = f"sc://{delta.client._builder.endpoint}" if session.is_connect(delta) else "spark"
+    second = (kind, COUNT) if other == "spark" else ("disk", MANY)
+    race(delta, str(tmp_path / "deps"), {"one": (kind, COUNT), "two": second})
+
+
+def race(delta, location, rivals):
+    """Let writers work at once: by their names, what they are and how many batches they have."""
+    count = sum(each for _, each in rivals.values())
     saved(delta, location)
-    server = [f"sc://{delta.client._builder.endpoint}"] if session.is_connect(delta) else []
     writers = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.rival", location, name, str(COUNT), *server],
+            [sys.executable, "-m", "tests.faults.rival", location, name, str(each), kind],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "JDK_JAVA_OPTIONS": JVM},
         )
-        for name in NAMES
+        for name, (kind, each) in rivals.items()
     ]
     try:
         for writer in writers:
@@ -46,15 +60,15 @@ def test_two_processes_write(delta, tmp_path):
             writer.wait(timeout=30)
     found = [json.loads(text) for text in told]
     versions = [version for each in found for version in each["versions"]]
-    assert sorted(versions) == list(range(1, 2 * COUNT + 1)), found
+    assert sorted(versions) == list(range(1, count + 1)), found
     closure = DynamicClosure.open(location, spark=delta)
-    assert closure.version == 2 * COUNT
+    assert closure.version == count
     edges = closure.arrow.edges()
-    wanted = {(f"{name} {number}", "a") for name in NAMES for number in range(COUNT)}
+    wanted = {(f"{name} {number}", "a") for name, (_, each) in rivals.items() for number in range(each)}
     assert set(zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True)) == {*START, *wanted}
     assert pairs(closure) == recomputed(closure)
-    assert [row.version for row in closure.history().collect()] == list(range(2 * COUNT + 1))
-    for version in range(2 * COUNT + 1):
+    assert closure.arrow.history()["version"].to_pylist() == list(range(count + 1))
+    for version in range(count + 1):
         assert len(DynamicClosure.open(location, version, spark=delta).arrow.edges()) == len(START) + version
 
 

@@ -1,6 +1,7 @@
-"""A writer who will be killed: ``python -m tests.faults.writer LOCATION FOLDER SEED [SERVER]``.
+"""A writer who will be killed: ``python -m tests.faults.writer LOCATION FOLDER SEED KIND``.
 
-It starts Spark, or is a client of a Spark Connect server, waits for a line on its input, opens the location and applies
+KIND is ``disk`` (it writes without Spark), ``spark`` (it starts Spark, which writes), or the address of a Spark Connect
+server. It waits for a line on its input, opens the location and applies
 batches of ``batches`` with their numbers as ids, from the first never acknowledged on. In FOLDER are two files:
 
 - ``acknowledged`` gets the number of each batch after the call has returned, on disk before the next one begins;
@@ -9,6 +10,7 @@ batches of ``batches`` with their numbers as ids, from the first never acknowled
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -21,6 +23,7 @@ from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import ConflictError
 from dyntc_spark.graph.store import steps, store
 from tests.faults.batches import batch
+from tests.store.conftest import only_spark, without_spark
 
 CHECKPOINT_BATCHES = 2
 SAVE_EVERY, VACUUM_EVERY = 5, 7
@@ -44,13 +47,21 @@ def _end_with_parent():
     os.killpg(0, signal.SIGKILL)
 
 
-def main(location, folder, seed, server=None):
+def main(location, folder, seed, kind):
     acknowledged, journal = (Journal(Path(folder, name)) for name in ("acknowledged", "journal"))
     journal.write("start")
-    if server:
-        spark = SparkSession.builder.remote(server).getOrCreate()
-    else:
-        spark = session.local(2, delta=True, config=session._read_conf("test"))
+    with contextlib.ExitStack() as stack:
+        if kind == "disk":
+            spark = stack.enter_context(without_spark())
+        elif kind == "spark":
+            stack.enter_context(only_spark())
+            spark = session.local(2, delta=True, config=session._read_conf("test"))
+        else:
+            spark = SparkSession.builder.remote(kind).getOrCreate()
+        work(location, folder, seed, spark, acknowledged, journal)
+
+
+def work(location, folder, seed, spark, acknowledged, journal):
     journal.write("wait")
     if not sys.stdin.readline():
         return

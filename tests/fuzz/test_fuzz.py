@@ -153,6 +153,7 @@ def test_vertices_that_are_nested_deeply(depth):
         assert closure.reaches(value, value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["out", "in", "both"])
 def test_hubs_with_a_hundred_thousand_edges(kind):
     count = 100_000
@@ -170,6 +171,7 @@ def test_hubs_with_a_hundred_thousand_edges(kind):
 CHECKS = {"changes": check_changes, "questions": check_questions, "starts": check_starts}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", CHECKS)
 @settings(many, max_examples=60)
 @given(st.data())

@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 import time
+from collections import Counter
 from typing import NamedTuple
 
 from dyntc_spark import DynamicClosure
@@ -170,6 +171,31 @@ def _networkx(asked):
     return frozenset(found.nodes), frozenset(found.edges)
 
 
+def _components(asked):
+    found = asked.arrow.components()
+    return {(v, of) for v, of in zip(found["vertex"].to_pylist(), found["component"].to_pylist(), strict=True)}
+
+
+def _are_components(answer, version):
+    of = dict(answer)
+    mutual = {(v, w) for v, w in version.pairs if (w, v) in version.pairs}
+    return of.keys() == version.vertices and mutual == {(v, w) for v in of for w in of if v != w and of[v] == of[w]}
+
+
+def _impact(asked):
+    return sorted(map(tuple, (row.values() for row in asked.arrow.impact(top=10**6).to_pylist())))
+
+
+def _is_impact(answer, version):
+    above, below = Counter(w for _, w in version.pairs), Counter(v for v, _ in version.pairs)
+    return answer == sorted((v, above[v], below[v]) for v in version.vertices)
+
+
+def _what_if(asked):
+    found = asked.arrow.what_if([("insert", 10**6, 0)]).to_pylist()
+    return {row["version"] for row in found}, {row["dst"] for row in found}
+
+
 def _size(version):
     return len(version.vertices), len(version.edges), version.number
 
@@ -205,6 +231,12 @@ QUESTIONS = {
                 version.deleted,
             )
         ),
+    ),
+    "components": (_components, _are_components),
+    "impact": (_impact, _is_impact),
+    "what_if": (
+        _what_if,
+        lambda answer, version: answer == ({version.number + 1}, {0} | (version.row(0, forwards=True) or set())),
     ),
     "networkx": (_networkx, lambda answer, version: answer == (version.vertices, version.pairs)),
 }

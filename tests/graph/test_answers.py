@@ -171,7 +171,7 @@ def test_the_session_of_the_edges_or_the_active_one(spark):
 
 
 def test_a_session_that_was_stopped(closure, monkeypatch):
-    monkeypatch.setattr(session, "_is_open", lambda _spark: False)
+    monkeypatch.setattr(session, "is_open", lambda _spark: False)
     assert closure.reaches("a", "d")
     with pytest.raises(SessionError, match="expected an open Spark session; got one that has been stopped"):
         closure.pairs()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.choose import ENGINES
+from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import (
     CycleError,
     DyntcError,

@@ -6,11 +6,13 @@ import pytest
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.closure import lanes, lanes_place, lanes_spark, lanes_state
-from dyntc_spark.closure.centres import Centres
+from dyntc_spark.engines.deterministic.centres import Centres
+from dyntc_spark.engines.lanes import engine as lanes_engine
+from dyntc_spark.engines.lanes import in_process, on_spark
+from dyntc_spark.engines.lanes import state as lanes_state
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.changed import Changed
-from tests.closure.lanes_oracle import drawing
+from tests.engines.lanes_oracle import drawing
 from tests.graph.oracle import Plain
 
 N = 130
@@ -19,12 +21,12 @@ N = 130
 @pytest.fixture
 def small(monkeypatch):
     """Small blocks, none of which is at hand: a batch is worked on where they are."""
-    monkeypatch.setattr(lanes_place, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(in_process, "BLOCK_BYTES", 200)
     hand(monkeypatch, 0)
 
 
 def hand(monkeypatch, size):
-    monkeypatch.setattr(lanes_spark, "HAND_BYTES", size)
+    monkeypatch.setattr(on_spark, "HAND_BYTES", size)
 
 
 class Both:
@@ -102,9 +104,9 @@ def test_every_way_to_make_a_batch(spark, monkeypatch):
         patch.setattr(lanes_state, "LEAST_REPAIRS", 1)
         step("other numbers")
     with monkeypatch.context() as patch:  # new numbers after a batch that was worked on as always
-        patch.setattr(lanes, "LOOK_AFTER", 1)
-        patch.setattr(lanes, "MOST_GROWTH", 0)
-        patch.setattr(lanes, "LEAST_GROWTH", -1)
+        patch.setattr(lanes_engine, "LOOK_AFTER", 1)
+        patch.setattr(lanes_engine, "MOST_GROWTH", 0)
+        patch.setattr(lanes_engine, "LEAST_GROWTH", -1)
         rebuilds = both.closure.stats()["details"]["rebuilds"]
         step("here", "apart")
         assert both.closure.stats()["details"]["rebuilds"] == rebuilds + 1
@@ -120,7 +122,7 @@ def test_views_follow_on_spark(spark, monkeypatch):
     both = Both(spark, 2)
     both.closure.create_views("follow")
     monkeypatch.setattr(Changed, "collected", None)  # nobody may call it
-    monkeypatch.setattr(lanes.Lanes, "changes", None)
+    monkeypatch.setattr(lanes_engine.Lanes, "changes", None)
     for act in (
         both.wide,
         lambda: both.apply([("delete", "v1", "nobody")]),

@@ -15,8 +15,8 @@ import pytest
 
 import dyntc_spark
 from dyntc_spark import BatchResult, DynamicClosure
-from dyntc_spark.closure import choose
-from dyntc_spark.closure.recompute import Recompute
+from dyntc_spark.engines import registry
+from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import (
     DyntcError,
     InputError,
@@ -234,7 +234,7 @@ def test_engines_and_backends_by_name(monkeypatch):
         def stats(self):
             return {}
 
-    monkeypatch.setitem(choose.ENGINES, "other", Other)
+    monkeypatch.setitem(registry.ENGINES, "other", Other)
     closure = DynamicClosure.from_edges(CHAIN, engine="other", backend="local")
     assert (closure.stats()["engine"], closure.stats()["backend"], closure.stats()["pairs"]) == ("other", "local", 6)
     with pytest.raises(OptionError, match=r"an engine called 'auto', .*'other'.*; got 'best'"):

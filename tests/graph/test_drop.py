@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.choose import ENGINES
+from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import InputError, UnknownVertexError, VertexTypeError
 from tests.graph.oracle import Plain
 

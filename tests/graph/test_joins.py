@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.closure.choose import ENGINES
+from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
 from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.spark_columns import column_kinds
 from tests.graph.oracle import Plain
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "d")]
@@ -183,3 +185,9 @@ def test_runs_are_sent_once_for_a_version(closure, spark, monkeypatch):
     assert [table.column_names[0] for table in sent] == ["number", "stripe"]
     closure.create_views("once")
     assert len(sent) == 2
+
+
+def test_time_stamps_name_vertices_of_a_dataframe(spark):
+    asked = spark.sql("SELECT timestamp'2020-01-01 00:00:00' AS src, array(timestamp'2020-01-01 00:00:00') AS dst")
+    stamp = pa.timestamp("us", "UTC")
+    assert column_kinds(asked, ["src", "dst"]) == [stamp, pa.list_(stamp)]

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.choose import ENGINES
+from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import InputError, SetupError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.layout import Condensation, density, layered

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.graph.vertices import VertexTable
 
 #: Functions of Python that the graph layer may call for a change of one edge, those of numpy and pyarrow among them.

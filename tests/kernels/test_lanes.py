@@ -26,7 +26,7 @@ def stripe_of(dense, plain):
         zero = np.zeros(1, np.int64)
         return stripes.Stripes(zero, np.array([len(firsts)], np.int32), zero, firsts, held, 64)
     pairs = sum(int(word).bit_count() for word in dense)
-    size = stripes.plain_size(pairs, 64)
+    size = stripes.plain_size(pairs)
     numbers = np.zeros(size, np.int32)
     if size:
         stripes.write_plain(firsts, held, len(firsts), 64, numbers, 0)
@@ -50,7 +50,7 @@ def test_a_stripe_says_its_words_in_both_forms(dense, plain):
         expected = [number for number, word in enumerate(dense) if word >> lane & 1]
         assert row[:count].tolist() == expected
         assert [number for number in range(NUMBERS) if stripes.has_bit(stripe, 0, lane, number)] == expected
-    firsts, held = stripes.entries(stripe, 0, stripes.spread(NUMBERS + 1))
+    firsts, held = stripes.entries(stripe, 0)
     assert firsts.tolist() == entries_of(dense)[0].tolist()
     assert held.tolist() == entries_of(dense)[1].tolist()
 
@@ -75,8 +75,22 @@ def test_revised_entries_are_those_of_the_revised_words(dense, changes, clear):
 def test_a_stripe_is_plain_where_that_is_smaller(dense):
     firsts, held = entries_of(dense)
     pairs = sum(int(word).bit_count() for word in dense)
-    smaller = 4 * stripes.plain_size(pairs, 64) < 12 * len(firsts)
+    smaller = 4 * stripes.plain_size(pairs) < 12 * len(firsts)
     assert stripes.plain_pairs(firsts, held, 0, 0, len(firsts), 64) == (pairs if smaller else -1)
+
+
+def test_a_stripe_whose_keys_would_be_too_large_is_not_plain():
+    """Keys of 31 bits: with 64 lanes, numbers that are less than 2**25 apart."""
+    held = np.array([1, 0, 2**63, 0], np.uint64)
+    for last, pairs in ((2**25 - 1, 2), (2**25, -1)):
+        firsts = np.array([7, 8, 7 + last, 8 + last], np.int32)
+        assert stripes.plain_pairs(firsts, held, 0, 0, 4, 64) == pairs
+    kept = np.empty(3, np.int32)
+    firsts = np.array([7, 8, 6 + 2**25, 7 + 2**25], np.int32)
+    stripes.write_plain(firsts, held, 4, 64, kept, 0)
+    assert kept.tolist() == [7, 0, 2**31 - 1]
+    stripe = stripes.Stripes(np.zeros(1, np.int64), np.array([3], np.int32), np.array([-1]), kept, held[:0], 64)
+    assert stripes.entries(stripe, 0)[0].tolist() == firsts.tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(10, 29), max_size=5, unique=True)), max_size=12))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.lanes import Lanes
-from dyntc_spark.closure.lanes_place import by_number
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.lanes.in_process import by_number
 from dyntc_spark.kernels.lanes import compare
-from dyntc_spark.kernels.lanes.stripes import spread
 
 N, WIDTH = 150, 7
 
@@ -29,7 +28,7 @@ def test_pairs_in_parts(most):
     offsets, vertices = by_number(new.members, N)
     found, most_parts = ([], []), 0
     for s in change.altered.tolist():
-        runs = compare.runs(old.stripes, new.stripes, s, spread(len(new.members.size)))
+        runs = compare.runs(old.stripes, new.stripes, s)
         assert not (runs.won & runs.lost).any()
         for words, pairs in zip((runs.won, runs.lost), found, strict=True):
             parts = list(compare.unfolded(offsets, vertices, s * WIDTH, runs, words, most))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntc_spark.closure.engine import Edges
-from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.kernels.lanes import answers, payload, stripes
 from dyntc_spark.kernels.lanes.payload import Block

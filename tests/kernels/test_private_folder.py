@@ -33,6 +33,7 @@ class Planted:
         return (os.system, (f"touch {self.path}",))
 
 
+@pytest.mark.long
 def test_code_that_another_user_can_have_put_into_the_cache_is_not_run(tmp_path, monkeypatch):
     """An index of numba's cache is a pickle: whoever writes it runs code in the process that loads it."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))

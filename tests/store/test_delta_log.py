@@ -9,8 +9,10 @@ import pyarrow as pa
 import pytest
 
 from dyntc_spark.errors import DamagedFileError, LocationError
-from dyntc_spark.graph.store import delta_log, near, witness
+from dyntc_spark.graph.store import delta_log, witness
+from dyntc_spark.graph.store.disk_tables import DiskTables
 from dyntc_spark.graph.store.place import checked
+from dyntc_spark.graph.store.tables import LeftToSparkError
 from dyntc_spark.graph.store.witness import Notes, Witness
 
 TOLD = {"commitInfo": {"operation": "WRITE", "operationMetrics": {"numFiles": "1"}}}
@@ -126,13 +128,13 @@ def test_what_is_no_secret(location):
 
 def test_a_path_that_is_another_when_it_is_decoded(tmp_path):
     """Of two copies ``a b`` and ``a%20b`` that went different ways, the second is not read by the log of the first."""
-    deltalake = pytest.importorskip("deltalake")
     one, two = tmp_path / "one", tmp_path / "two"
-    deltalake.write_deltalake(one, pa.table({"x": ["kept"]}))
+    DiskTables(str(one), ["x"]).append("x", pa.table({"x": ["kept"]}))
     shutil.copytree(one, two)
-    deltalake.DeltaTable(one).delete()
-    deltalake.write_deltalake(two, pa.table({"x": ["new"]}), mode="append")
+    DiskTables(str(one), ["x"]).delete("x", "true")
+    DiskTables(str(two), ["x"]).append("x", pa.table({"x": ["new"]}))
     one.rename(tmp_path / "a b")
     two.rename(tmp_path / "a%20b")
-    assert near.read(str(tmp_path / "a b")).num_rows == 0
-    assert near.read(str(tmp_path / "a%20b")) is None, "it is left to Spark"
+    assert DiskTables(str(tmp_path / "a b"), ["x"]).read("x").num_rows == 0
+    with pytest.raises(LeftToSparkError):
+        DiskTables(str(tmp_path / "a%20b"), ["x"])

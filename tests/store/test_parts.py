@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Edges
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.errors import DamagedBlockError, SetupError
-from dyntc_spark.graph.arrow import edges_table, vertices_table
 from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.store import stored_edges
-from dyntc_spark.graph.store.commits import SCHEMA, Commit, Commits
+from dyntc_spark.graph.store import checkpoint
+from dyntc_spark.graph.store.checkpoint import Content
+from dyntc_spark.graph.store.commits import NULLABLE, SCHEMA, Commit, Commits
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
-from dyntc_spark.graph.store.stored_edges import edges_in, payloads_of
+from dyntc_spark.graph.store.stored_edges import edges_in
 from dyntc_spark.kernels.target_lists import TargetLists
 
 SIZE = 13
@@ -89,15 +88,15 @@ def test_vertices_of_structs():
         from_storage(stored, pa.string())
 
 
-def stored(edges, size=SIZE):
-    return list(payloads_of(EdgeSet.of(Edges.of(*zip(*edges, strict=True)) if edges else Edges.of()), size))
+def stored(edges, size=2**18):
+    """The payloads of format 1, with about so many targets each."""
+    found = EdgeSet.of(Edges.of(*zip(*edges, strict=True)) if edges else Edges.of())
+    return [part.encode() for part in TargetLists(0, *found.adjacency(SIZE)).cut(size)]
 
 
 @given(EDGES, st.integers(1, 50))
 def test_edges_come_back(edges, targets):
-    with mock.patch.object(stored_edges, "SIZE", targets):
-        payloads = stored(edges)
-    found = edges_in(payloads, SIZE).edges
+    found = edges_in(stored(edges, targets), SIZE).edges
     assert list(zip(found.sources.tolist(), found.targets.tolist(), strict=True)) == sorted(set(edges))
 
 
@@ -129,6 +128,51 @@ def commit_of(number, batch, table, graph):
     )  # fmt: skip
 
 
+def checkpoint_of(edges):
+    """A checkpoint as tables, with the commit that publishes it."""
+    c = DynamicClosure.from_edges(edges, backend="local")
+    vertices, runs = Content.of(c._graph, c._engine, None)
+    commit = commit_of(1, Batch("save"), pa.table({}), c._graph)
+    told = {"vertices_checksum": checkpoint._vertices_checksum(vertices), "runs": runs.num_rows}
+    return c, replace(commit, vertex=kind_text(c._graph.vertices.kind), **told), vertices
+
+
+@given(EDGES.filter(bool), st.randoms())
+def test_a_checkpoint_comes_back_in_any_order(edges, random):
+    c, commit, vertices = checkpoint_of(edges)
+    order = random.sample(range(vertices.num_rows), vertices.num_rows)
+    graph = checkpoint.read(commit, {"vertices": vertices.take(order)})
+    ours, theirs = (sorted(zip(*_ends(one), strict=True)) for one in (graph, c._graph))
+    assert ours == theirs
+    assert set(graph.vertices.names().to_pylist()) == set(c._graph.vertices.names().to_pylist())
+
+
+@pytest.mark.parametrize("name", [*checkpoint.NUMBERS, "successors"])
+def test_a_changed_number_in_a_checkpoint_is_seen(name):
+    _, commit, vertices = checkpoint_of([(1, 2), (2, 3), (3, 2)])
+    values = vertices[name].to_pylist()
+    other = [2, *values[0]] if name == "successors" else values[0] + 1
+    for first in (other, None):
+        damaged = vertices.set_column(
+            vertices.column_names.index(name), name, pa.array([first, *values[1:]], vertices[name].type)
+        )
+        with pytest.raises(DamagedBlockError, match="in the table 'vertices'"):
+            checkpoint.read(commit, {"vertices": damaged})
+    with pytest.raises(DamagedBlockError, match=r"3 rows .* in the table 'vertices'; got 2"):
+        checkpoint.read(commit, {"vertices": vertices.slice(1)})
+
+
+def test_a_forged_checkpoint_reaches_no_kernel():
+    """Successors that are no vertices, with a checksum that fits."""
+    _, commit, vertices = checkpoint_of([(1, 2), (2, 3)])
+    for wrong in (-1, 7, 2**31 - 1):
+        lists = pa.array([[wrong], [2], []], vertices["successors"].type)
+        forged = vertices.set_column(vertices.column_names.index("successors"), "successors", lists)
+        told = replace(commit, vertices_checksum=checkpoint._vertices_checksum(forged))
+        with pytest.raises(DamagedBlockError, match="successors that are vertices"):
+            checkpoint.read(told, {"vertices": forged})
+
+
 @given(st.lists(st.tuples(st.sampled_from(["apply", "drop", "reset"]), EDGES, EDGES), max_size=6))
 def test_the_log_played_again(script):
     c = DynamicClosure.from_edges([], engine="recompute", backend="local")
@@ -153,10 +197,15 @@ def test_the_log_played_again(script):
     if log is not None:  # what a crash left behind
         log = pa.concat_tables([log, log.set_column(1, "token", pa.array(["other"] * log.num_rows))])
     graph, _ = replayed(Graph(), commits, log)
-    for table in (edges_table, vertices_table):
-        ours, theirs = (table(one).to_pylist() for one in (graph, c._graph))
-        assert sorted(map(str, ours)) == sorted(map(str, theirs))
+    ours, theirs = (sorted(zip(*_ends(one), strict=True)) for one in (graph, c._graph))
+    assert ours == theirs
+    assert set(graph.vertices.names().to_pylist()) == set(c._graph.vertices.names().to_pylist())
     assert sorted(graph.vertices.used.tolist() + graph.vertices._free.tolist()) == list(range(graph.vertices.extent))
+
+
+def _ends(graph):
+    ends = graph.named(graph.edges.edges)
+    return ends.src.to_pylist(), ends.dst.to_pylist()
 
 
 def test_lost_rows_of_the_log_are_seen():
@@ -190,7 +239,7 @@ def commits():
     return rows
 
 
-@pytest.mark.parametrize("name", [name for name in SCHEMA.names if name != "batch_id"])
+@pytest.mark.parametrize("name", [name for name in SCHEMA.names if name not in NULLABLE])
 def test_a_row_of_commits_that_lacks_something(commits, name):
     """A flipped bit in the footer of a Parquet file can make nulls of a column."""
     place, kind = commits.schema.get_field_index(name), commits.schema.field(name).type

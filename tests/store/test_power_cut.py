@@ -82,8 +82,8 @@ def remove_all_of_it(path):
 
 
 @pytest.fixture(scope="module")
-def at(delta, tmp_path_factory):
-    return Location(delta, tmp_path_factory.mktemp("power"))
+def at(writer, tmp_path_factory):
+    return Location(writer, tmp_path_factory.mktemp("power"))
 
 
 def last_entry(folder, table):
@@ -141,7 +141,7 @@ def test_a_lost_version_is_given_up_when_asked(at):
     for version in (0, 1, 2):
         with pytest.raises(VersionError, match="from 3 to 4"):
             at.open(folder, version)
-    assert [row.kind for row in opened.history().collect()] == ["save", "batch", "repair", "batch"]
+    assert opened.arrow.history()["kind"].to_pylist() == ["save", "batch", "repair", "batch"]
 
 
 def put_right(at, folder):
@@ -192,9 +192,9 @@ def test_files_of_the_last_batch(at, table, pattern, how):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [a_batch, a_checkpoint])
-def test_every_file_since_the_last_one_on_the_disk(delta, tmp_path, write):
+def test_every_file_since_the_last_one_on_the_disk(writer, tmp_path, write):
     """Each file in turn, and then all of them; with the note of the last commit on the disk, and without."""
-    at = Location(delta, tmp_path, write)
+    at = Location(writer, tmp_path, write)
     assert {name.partition("/")[0] for name in at.written} >= {"commits"}
     for how in (empty, cut, remove):
         for noted in (True, False):
@@ -211,7 +211,7 @@ def test_every_file_since_the_last_one_on_the_disk(delta, tmp_path, write):
             else:
                 assert seen(at.open(folder)) == at.before  # as if nothing had been begun, and nobody was told
                 continue
-            if not session.is_connect(delta):
+            if not session.is_connect(writer):
                 put_right(at, folder)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.closure import lanes_spark
-from dyntc_spark.closure.lanes import Lanes
+from dyntc_spark.engines.lanes import on_spark
+from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph.changed import Changed
 from tests.graph.oracle import Plain
@@ -23,7 +23,7 @@ BATCHES = [
 
 @pytest.mark.classic
 def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog):
-    monkeypatch.setattr(lanes_spark, "HAND_BYTES", 0)
+    monkeypatch.setattr(on_spark, "HAND_BYTES", 0)
     monkeypatch.setattr(Lanes, "changes", None)  # nobody may bring the pairs here
     monkeypatch.setattr(Changed, "collected", None)
     location, plain, expected = str(tmp_path / "deps"), Plain(START), []

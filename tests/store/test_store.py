@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dyntc_spark import DynamicClosure
-from dyntc_spark.errors import (
-    IdentifierError,
-    LocationError,
-)
+from dyntc_spark import DynamicClosure, create_location_views, location_views_sql
+from dyntc_spark.errors import ClosedError, IdentifierError, LocationError, UnknownOperationError
 from dyntc_spark.graph.store import store
 from tests.store.closures import START, pairs, recomputed, saved, seen
 
@@ -121,23 +118,35 @@ def test_views_without_us(delta, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "CHECKPOINT_BATCHES", 4)
     location = str(tmp_path / "it's `a` closure")
     c = saved(delta, location)
-    with pytest.raises(LocationError, match="no table 'log'"):
-        DynamicClosure.create_location_views(location, "deps", spark=delta)
     for wrong in ("x; DROP TABLE y", "", "1a", None):
         with pytest.raises(IdentifierError):
             DynamicClosure.create_location_views(location, wrong, spark=delta)
-    c.insert([("d", "e")])
-    names = DynamicClosure.create_location_views(location, "deps", spark=delta)
-    assert names == ["deps_commits", "deps_edges", "deps_vertices"]
+    names = create_location_views(location, "deps", spark=delta)
+    assert names == ["deps_commits", "deps_edges", "deps_vertices", "deps_changes", "deps_closure"]
+    recorded = True
 
     def agrees():
-        rows = {name: {tuple(row) for row in delta.table(f"deps_{name}").collect()} for name in ("edges", "vertices")}
-        version, vertices, edges, _ = seen(c)
-        assert rows == {"edges": edges, "vertices": {(vertex,) for vertex in vertices}}
-        assert delta.table("deps_edges").count() == len(edges)
-        assert delta.table("deps_commits").count() == version + 1
+        version, vertices, edges, every = seen(c)
+        told = [*(("edge", *edge) for edge in edges), *(("vertex", vertex, None) for vertex in vertices)]
+        told += [("version", str(number), None) for number in range(version + 1)]
+        parts = ["SELECT 'edge', * FROM deps_edges", "SELECT 'vertex', vertex, NULL FROM deps_vertices"]
+        parts += ["SELECT 'version', CAST(version AS STRING), NULL FROM deps_commits"]
+        if recorded:
+            told += [("pair", *pair) for pair in every]
+            parts += ["SELECT 'pair', * FROM deps_closure"]
+        found = [tuple(row) for row in delta.sql(" UNION ALL ".join(parts)).collect()]
+        assert sorted(found, key=str) == sorted(told, key=str)
 
     agrees()
+    assert {row.vertex for row in delta.sql("SELECT * FROM deps_ancestors('d')").collect()} == {"a", "b", "c"}
+    assert {row.vertex for row in delta.sql("SELECT * FROM deps_descendants('c')").collect()} == {"a", "b", "d"}
+    c.insert([("d", "e")])
+    recorded = False
+    agrees()
+    with pytest.raises(Exception, match=r"expected the closure at version .*1.* record_changes=True"):
+        delta.table("deps_closure").count()
+    c.save(location, record_changes=True)
+    recorded = True
     for change in (
         lambda: c.apply([("delete", "c", "a"), ("insert", "e", "f'\""), ("insert", "", "ü")]),
         lambda: c.insert([("c", "a")]),
@@ -146,22 +155,26 @@ def test_views_without_us(delta, tmp_path, monkeypatch):
         lambda: c.insert([("ü", "a")]),
         lambda: c.reset([("x", "y")], vertices=["alone"]),
         lambda: c.insert([("y", "z")]),
-        lambda: c.save(location, record_changes=True),
+        lambda: c.save(location),
         lambda: c.delete([("x", "y")]),
     ):
         change()
         agrees()
-    assert "deps_changes" in DynamicClosure.create_location_views(location, "deps", spark=delta)
-    assert {tuple(row) for row in delta.table("deps_changes").collect()} == {
+    assert {tuple(row) for row in delta.table("deps_changes").where(f"version = {c.version}").collect()} == {
         (c.version, "delete", "x", "y"),
         (c.version, "delete", "x", "z"),
     }
     DynamicClosure.create_location_views(location, "kept_deps", spark=delta, permanent=True)
     try:
-        assert delta.table("kept_deps_edges").collect() == delta.table("deps_edges").collect()
+        assert delta.table("kept_deps_closure").collect() == delta.table("deps_closure").collect()
+        assert not delta.sql("SELECT * FROM kept_deps_descendants('x')").count()
+        for text in location_views_sql(location, "kept_deps", spark=delta).split(";\n\n")[:-1]:
+            delta.sql(text)
     finally:
-        for name in ("commits", "edges", "vertices", "changes"):
+        for name in ("closure", "commits", "edges", "vertices", "changes"):
             delta.sql(f"DROP VIEW kept_deps_{name}")
+        for name in ("descendants", "ancestors"):
+            delta.sql(f"DROP FUNCTION IF EXISTS kept_deps_{name}")
 
 
 @pytest.mark.slow
@@ -192,3 +205,20 @@ def test_a_schema_of_the_catalog(delta):
         assert seen(DynamicClosure.open("stored_deps", spark=delta)) == seen(c)
     finally:
         delta.sql("DROP SCHEMA stored_deps CASCADE")
+
+
+def test_a_trial_writes_nothing_and_a_with_statement_lets_go(delta, tmp_path):
+    location = str(tmp_path / "deps")
+    with DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=delta) as c:
+        c.save(location)
+    with DynamicClosure.open(location, spark=delta) as c:
+        files = sorted(tmp_path.rglob("*"))
+        assert c.arrow.what_if([("insert", "c", "d"), ("delete", "a", "b")]).num_rows == 4
+        with pytest.raises(UnknownOperationError):
+            c.what_if([("insert", "c", "d"), ("turn", "a", "b")])
+        assert (sorted(tmp_path.rglob("*")), c.version) == (files, 0)
+        c.insert([("c", "d")])
+    for call in (c.refresh, c.history, lambda: c.insert([("d", "e")])):
+        with pytest.raises(ClosedError):
+            call()
+    assert DynamicClosure.open(location, spark=delta).reaches("a", "d")

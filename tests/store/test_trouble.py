@@ -85,7 +85,7 @@ def test_writers_and_readers(delta, tmp_path, breaking):
 
 
 @pytest.mark.parametrize(
-    "step", [*("log", "publish"), *(pytest.param(step, marks=pytest.mark.slow) for step in ("vertices", "blocks"))]
+    "step", [*("log", "publish"), *(pytest.param(step, marks=pytest.mark.slow) for step in ("vertices", "runs"))]
 )
 def test_a_crash_at_each_step(delta, tmp_path, breaking, step):
     location = str(tmp_path / "deps")
@@ -151,22 +151,31 @@ def test_locations_that_hold_something_else(delta, tmp_path):
     assert c.reaches("a", "e")
 
 
+DAMAGES = {
+    "runs": ("UPDATE {} SET word = word ^ 2 WHERE version = 1 AND stripe = 0", "the checksum .* in the table 'runs'"),
+    "fewer runs": (
+        "DELETE FROM {} WHERE version = 1",
+        "rows of the checkpoint .* in the table 'runs'; got 0",
+    ),
+    "vertices": (
+        "UPDATE {} SET successors = slice(successors, 1, 1) WHERE version = 1 AND size(successors) > 1",
+        "the checksum .* in the table 'vertices'",
+    ),
+}
+
+
 @pytest.mark.slow
-def test_damaged_blocks_are_named_and_repaired(delta, tmp_path):
+@pytest.mark.parametrize("what", DAMAGES)
+def test_damaged_rows_are_named_and_repaired(delta, tmp_path, what):
     location = str(tmp_path / "deps")
     c = saved(delta, location)
     c.insert([("d", "e")])
     c.save(location)
-    path = f"{location}/blocks"
-    blocks = delta.read.format("delta").load(path).where("version = 1").toArrow().to_pylist()
-    for row in blocks:
-        if row["matrix"] == "edges":
-            row["payload"] = row["payload"][:-1] + bytes([row["payload"][-1] ^ 1])
-    delta.sql(f"DELETE FROM delta.`{path}` WHERE version = 1").collect()  # noqa: S608
-    schema = "version bigint, token string, matrix string, place int, payload binary"
-    delta.createDataFrame(blocks, schema).write.format("delta").mode("append").save(path)
-    with pytest.raises(DamagedBlockError, match=r"checksum .* in block 0 of 'edges'"):
+    damage, said = DAMAGES[what]
+    delta.sql(damage.format(f"delta.`{location}/{what.split()[-1]}`")).collect()
+    with pytest.raises(DamagedBlockError, match=said):
         DynamicClosure.open(location, spark=delta)
+    assert seen(DynamicClosure.open(location, 0, spark=delta))[0] == 0  # its checkpoint is whole
     mended = DynamicClosure.repair(location, spark=delta)
     assert seen(mended) == seen(c)
     assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)

@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dyntc_spark.errors import DamagedBlockError, LocationError, VersionError
 from dyntc_spark.graph.history import Tally
 from dyntc_spark.graph.store.witness import Witness
 
-FORMAT = 1
+#: Of the tables; ``docs/format.md`` tells what each had. A writer writes the last one, and reads all of them.
+FORMAT = 2
 #: The name under which Delta remembers the number of the last row.
 APPLICATION = "dyntc_spark.commits"
 #: Kinds of commits that make a version; the others say something about the versions that are there.
@@ -34,7 +36,7 @@ class Commit:
     version: int
     kind: str  #: one of ``KINDS``
     token: str  #: what the rows of this commit carry in the other tables
-    checkpoint: bool  #: whether ``vertices`` and ``blocks`` have the graph at this version
+    checkpoint: bool  #: whether ``vertices`` and ``runs`` have the graph and its closure at this version
     logged: int  #: rows in ``log``
     bytes: int  #: of these, or of the checkpoint
     oldest: int  #: the oldest version that can be opened
@@ -54,6 +56,13 @@ class Commit:
     backend: str
     recording: bool = False  #: whether ``changes`` has the pairs that later versions change
     format: int = FORMAT
+    # Since format 2:
+    runs: int = 0  #: rows of the checkpoint in ``runs``
+    runs_checksum: int = 0  #: of these, see ``kernels.row_hash``
+    vertices_checksum: int = 0  #: of the numbers of the checkpoint in ``vertices``
+    won: int | None = None  #: pairs that the version made reachable, where these are recorded
+    lost: int | None = None  #: pairs that it made unreachable
+    target: str | None = None  #: the table with all pairs that is kept current
 
     @property
     def witness(self) -> Witness:
@@ -67,6 +76,7 @@ class Commit:
 
 _ARROW = {
     "int": pa.int64(),
+    "int | None": pa.int64(),
     "str": pa.string(),
     "str | None": pa.string(),
     "bool": pa.bool_(),
@@ -74,6 +84,10 @@ _ARROW = {
     "dt.datetime": pa.timestamp("us", "UTC"),
 }
 SCHEMA = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(Commit)])
+#: Columns that may be null.
+NULLABLE = tuple(field.name for field in fields(Commit) if str(field.type).endswith("None"))
+#: Columns that format 1 did not have, with what a row of it says there.
+_ADDED = {name: getattr(Commit, name) for name in SCHEMA.names[SCHEMA.get_field_index("format") + 1 :]}
 
 _RESTORE = "Restore the table to an older state with Delta's RESTORE."
 #: What `DynamicClosure.history` shows of the commits that made a version.
@@ -90,6 +104,8 @@ SHOWN = (
     "vertices",
     "edges",
     "seconds",
+    "won",
+    "lost",
 )
 
 
@@ -110,25 +126,28 @@ class Commits(Sequence[Commit]):
     @classmethod
     def read(cls, table: pa.Table, location: str) -> Commits:
         """Read the table, of which the location is known; refuse one that is not ours."""
+        for name in _ADDED.keys() - set(table.column_names):
+            table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
         if set(table.column_names) != set(SCHEMA.names):
             raise LocationError(
                 f"a closure at {location!r}", "a table 'commits' with other columns", "Choose another location."
             )
-        _refuse_nulls(table, location)
         formats = set(table.column("format").to_pylist())
-        if formats - {FORMAT}:
+        unknown = formats - {None} - set(range(1, FORMAT + 1))
+        if unknown:
             raise LocationError(
-                f"a closure in format {FORMAT} at {location!r}",
-                f"one in format {max(formats)}",
+                f"a closure in a format up to {FORMAT} at {location!r}",
+                f"one in format {max(unknown)}",
                 "Use a later release of dyntc_spark.",
             )
+        _refuse_nulls(table, location)
         try:
             rows = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
         except (pa.ArrowException, ValueError, OverflowError) as error:  # other types, years that Python does not have
             raise DamagedBlockError(
                 f"the table 'commits' at {location!r} as it was written", f"{error!s:.200}", _RESTORE
             ) from error
-        return cls([Commit(**row) for row in rows])
+        return cls([Commit(**(row | _ADDED if row["format"] == 1 else row)) for row in rows])
 
     @property
     def head(self) -> Commit:
@@ -160,6 +179,11 @@ class Commits(Sequence[Commit]):
         """Return the commits with a version of their own behind a number."""
         return [commit for commit in self._rows[number:] if commit.kind in VERSIONS]
 
+    def history(self) -> pa.Table:
+        """Return what is shown of the commits that made a version, in their order."""
+        rows = [asdict(commit) for commit in self._rows if commit.kind in VERSIONS]
+        return pa.Table.from_pylist(rows, SCHEMA).select(SHOWN)
+
     @property
     def recorded_from(self) -> int | None:
         """The first version that ``changes`` is to have; None where nothing is recorded."""
@@ -182,8 +206,9 @@ class Commits(Sequence[Commit]):
 
 def _refuse_nulls(table: pa.Table, location: str) -> None:
     """Raise the error that names a column with nulls, which only damage makes."""
-    for name in SCHEMA.names:
-        if table.column(name).null_count and name != "batch_id":
+    later = table.filter(pc.greater(table.column("format"), 1))
+    for name in (name for name in SCHEMA.names if name not in NULLABLE):
+        if (later if name in _ADDED else table).column(name).null_count:
             raise DamagedBlockError(
                 f"a value of {name!r} in every row of the table 'commits' at {location!r}", "null", _RESTORE
             )

@@ -46,6 +46,17 @@ def name_of(version: int) -> str:
     return f"{version:020}.json"
 
 
+def names_about(version: int) -> list[str]:
+    """Return the files that Delta may write about a version: the entry, a summary and a checkpoint.
+
+    Examples
+    --------
+    >>> names_about(7)[1]
+    '00000000000000000007.crc'
+    """
+    return [f"{version:020}.{end}" for end in ("json", "crc", "checkpoint.parquet")]
+
+
 def version_of(name: str) -> int | None:
     """Return the version that a file in the folder of the log is about; None for other files.
 
@@ -122,5 +133,7 @@ def _is_complete(content: bytes) -> bool:
     if not all(isinstance(action, dict) for action in actions):
         return False
     told: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    if "actions" in told:  # as `disk_tables` writes it
+        return int(told["actions"]) == sum(any(kind in action for kind in ("add", "txn")) for action in actions)
     count = told.get("operationMetrics", {}).get("numFiles") if told.get("operation") == "WRITE" else None
     return count is None or int(count) == sum("add" in action for action in actions)

@@ -8,34 +8,87 @@ reads each table once, show one version, although Spark does not read all tables
 
 from __future__ import annotations
 
-from dyntc_spark.errors import LocationError
+import logging
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.store.place import Place
-from dyntc_spark.graph.store.recorded import TABLE as CHANGES
-from dyntc_spark.graph.views import create, filled, require_prefix, statement
+from dyntc_spark.graph.store.statements import relations_of, require_tables
+from dyntc_spark.graph.store.store import Store
+from dyntc_spark.graph.views import function_statement, require_prefix, statement, view_statement
+from dyntc_spark.session import session_for
 
-NAMES = ("commits", "edges", "vertices")
-TABLES = ("commits", "log", "vertices", "blocks")
-#: Four bytes, the lowest first, as an integer; ``h`` are their hexadecimal digits.
-INTEGER = "int(conv(concat(substr(h, 7, 2), substr(h, 5, 2), substr(h, 3, 2), substr(h, 1, 2)), 16, 10))"
+NAMES = ("commits", "edges", "vertices", "changes", "closure")
+FUNCTIONS = ("descendants", "ancestors")
+
+_log = logging.getLogger(__name__)
 
 
-def create_views(place: Place, prefix: str, *, permanent: bool) -> list[str]:
-    """Create the views ``<prefix>_commits``, ``_edges``, ``_vertices``, and ``_changes`` where changes are recorded.
+def create_location_views(
+    location: str, prefix: str, *, permanent: bool = False, spark: SparkSession | None = None
+) -> list[str]:
+    """Create SQL views over a location, which need neither this library nor this process to follow it.
 
-    Gives their names.
+    ``<prefix>_closure``, ``_edges`` and ``_vertices`` have the last published version, ``_commits`` all versions, and
+    ``_changes`` what each version changed, where that is recorded. The table functions ``<prefix>_descendants(v)``
+    and ``<prefix>_ancestors(v)`` are made where the session allows it.
+
+    ``_closure`` is the last checkpoint and the changes that were recorded since then. Where batches after the
+    checkpoint are not recorded, reading it is an error; ``save(location, record_changes=True)`` has them recorded.
+
+    Parameters
+    ----------
+    location
+        A path, which has a ``/``, or a schema of the catalog.
+    prefix
+        A word.
+    permanent
+        Whether views and functions are in the catalog's current schema; else they are temporary.
+    spark
+        The session to make them in; by default the active one, else a local one that is started.
+
+    Returns
+    -------
+    list of str
+        The names of the views.
     """
-    require_prefix(prefix)
-    missing = [table for table in TABLES if not place.exists(table)]
-    if missing:
-        raise LocationError(
-            f"a closure with vertices and a batch at {place.location!r}",
-            f"no table {missing[0]!r}",
-            "Apply a batch first.",
-        )
-    names = (*NAMES, CHANGES) if place.exists(CHANGES) else NAMES
-    relations = {"integer": INTEGER, **{table: place.identifier(table) for table in (*TABLES, CHANGES)}}
-    relations["published"] = filled(statement("location/published"), relations)
+    place, views, functions = _statements(location, prefix, spark, permanent=permanent)
     with place.translating("creating views of the location"):
-        for name in names:
-            create(place.spark, f"{prefix}_{name}", statement(f"location/{name}"), relations, permanent=permanent)
-    return [f"{prefix}_{name}" for name in names]
+        for text in views.values():
+            place.spark.sql(text)
+    try:
+        for text in functions:
+            place.spark.sql(text)
+    except PySparkException as error:
+        _log.warning("This session takes no table functions; %s_* has the views only: %s", prefix, error)
+    return list(views)
+
+
+def location_views_sql(location: str, prefix: str, *, permanent: bool = True, spark: SparkSession | None = None) -> str:
+    """Return the statements by which `create_location_views` makes views and functions, to be run somewhere else.
+
+    A ``;`` and an empty line stand behind each. The parameters are those of `create_location_views`.
+    """
+    _, views, functions = _statements(location, prefix, spark, permanent=permanent)
+    return "".join(f"{text.rstrip()};\n\n" for text in (*views.values(), *functions))
+
+
+def _statements(
+    location: str, prefix: str, spark: SparkSession | None, *, permanent: bool
+) -> tuple[Place, dict[str, str], list[str]]:
+    """Return the statements of the views by their names, and those of the functions."""
+    require_prefix(prefix)
+    place = Place(session_for(spark), location)
+    commits = Store.required(place)
+    kind = require_tables(place, commits)
+    relations = relations_of(place)
+    views = {
+        f"{prefix}_{name}": view_statement(
+            f"{prefix}_{name}", statement(f"location/{name}"), relations, permanent=permanent
+        )
+        for name in NAMES
+    }
+    functions = [function_statement(prefix, name, spark_type(kind), permanent=permanent) for name in FUNCTIONS]
+    return place, views, functions

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 from dyntc_spark.errors import DamagedFileError, DyntcError
 from dyntc_spark.graph.store import delta_log
 from dyntc_spark.graph.store.delta_log import Damage
-from dyntc_spark.graph.store.near import fits_sidecar, sidecar_of
 from dyntc_spark.graph.store.place import TABLES, Place
+from dyntc_spark.graph.store.sidecars import covers, fits_sidecar, sidecar_of
 
 #: Where files are put that are damaged.
 ASIDE = "_damaged"
@@ -24,7 +24,6 @@ ASIDE = "_damaged"
 PATIENCE = 0.3
 
 _PARQUET = b"PAR1"
-_PAGE = 512  # bytes that Hadoop makes a checksum of, and in its file 8 bytes before the first
 
 
 @dataclass(frozen=True)
@@ -143,14 +142,9 @@ def _end(place: Place, table: str) -> Damage | None:
 def _beside(log: Path, version: int) -> Damage | None:
     """Compare an entry with its checksums, where these are whole."""
     path = log / delta_log.name_of(version)
-    if fits_sidecar(path) or not _covers(path):
+    if fits_sidecar(path) or not covers(path):
         return None
     return Damage(version, "a file that is not what its checksums say")
-
-
-def _covers(path: Path) -> bool:
-    """Return whether the checksums beside a file are as many as its bytes need."""
-    return sidecar_of(path).stat().st_size == 8 + 4 * -(-path.stat().st_size // _PAGE)
 
 
 def _first_bad(place: Place, table: str) -> Damage | None:
@@ -205,7 +199,7 @@ def _bad_data(folder: str, table: str) -> list[tuple[int, str, str]]:
 def _spare(path: Path) -> list[Path]:
     """Return what is to be put aside of a file and its checksums, if these are the ones that are damaged."""
     sidecar = sidecar_of(path)
-    cut = [sidecar] if sidecar.exists() and not _covers(path) else []
+    cut = [sidecar] if sidecar.exists() and not covers(path) else []
     if path.name.endswith((".crc", "_last_checkpoint")):
         return [] if _is_json(path) and not cut else [path, sidecar]
     if ".checkpoint." in path.name:

@@ -2,28 +2,37 @@
 
 Nothing is taken from a location without a check: its name before it is used, what
 it holds before it is read, and whatever Spark says is turned into an error of ours.
+
+A path on a disk of this machine is read and written without Spark (`DiskTables`), other places by Spark
+(`SparkTables`).
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import ConflictError, DamagedFileError, DyntcError, LocationError, SetupError, StorageError
-from dyntc_spark.graph.store import delta_log, near
-from dyntc_spark.graph.store.near import Where
+from dyntc_spark.graph.store import writing
+from dyntc_spark.graph.store.disk_tables import DiskTables
+from dyntc_spark.graph.store.spark_tables import UNREADABLE, SparkTables, says
+from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where
 from dyntc_spark.graph.store.witness import Notes
-from dyntc_spark.session import beside, ensure_open, is_connect, parallelism
+from dyntc_spark.kernels.row_hash import checksum, row_hashes
+from dyntc_spark.session import ensure_open, is_connect, session_for
 
-TABLES = ("commits", "log", "vertices", "blocks", "changes")
+#: ``blocks`` is that of format 1.
+TABLES = ("commits", "log", "vertices", "runs", "blocks", "changes")
 #: What tables are made with. Delta notes the least and greatest value in a file, of each column unless told which are
 #: asked for; for the many of ``commits`` that is a third of the time of an append.
 _PROPERTIES = {
@@ -31,20 +40,17 @@ _PROPERTIES = {
     "log": {"delta.dataSkippingStatsColumns": "version"},
 }
 
-#: Tables whose rows have checksums of our own.
-_CHECKED = ("blocks",)
 _LONGEST = 1000
 #: Where a query begins, or a signature, a key or a password is given by its name.
 _QUERY = re.compile(r"(\?|\b(?:sig|signature|password|secret|[a-z]*accesskey)=).*", re.IGNORECASE | re.DOTALL)
 _SCHEMA = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}", re.ASCII)
-#: What Spark says when there is nothing, or no Delta table, where one is to be read.
-_ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
 _FOREIGN = ("DELTA_MISSING_DELTA_TABLE", "DELTA_NOT_A_DELTA_TABLE", "is not a Delta table")
 #: What Delta says to the second of two writers, or of two who make a table.
-_CONCURRENT = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHANGED")
-#: What Spark says of a file that is cut off, or not what its checksums say.
-_UNREADABLE = ("FAILED_READ_FILE",)
+_CONCURRENT = ("DELTA_CONCURRENT", "DELTA_PROTOCOL_CHANGED", "DELTA_METADATA_CHANGED", "CommitFailedError")
 _NO_DELTA = ("DATA_SOURCE_NOT_FOUND",)
+
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger(__name__)
 
 
 class Place:
@@ -53,92 +59,106 @@ class Place:
     Parameters
     ----------
     spark
-        The session to read and write in.
+        The session to read and write in where that is needed; None: one is started then.
     location
         A path, which has a ``/``, or the name of a schema that is there: ``schema`` or ``catalog.schema``.
     """
 
-    def __init__(self, spark: SparkSession, location: str) -> None:
-        ensure_open(spark)
-        self.spark = spark
+    def __init__(self, spark: SparkSession | None, location: str) -> None:
+        if spark is not None:
+            ensure_open(spark)
+        self._session = spark
         self.location = checked(location)
         self.is_path = "/" in self.location
         self.as_of: dict[str, int] = {}  #: the versions, as Delta counts, to read tables at; by default the last
-        self._folder: str | None = None
         self.notes = Notes(lambda: self.folder, TABLES)
+        self._is_writing = False
 
     @property
+    def spark(self) -> SparkSession:
+        """The session, which is started where none was given."""
+        if self._session is None:
+            self._session = session_for(None)
+        return self._session
+
+    @cached_property
+    def by_spark(self) -> SparkTables:
+        """The tables as Spark reads and writes them."""
+        return SparkTables(self.spark, self.location, TABLES)
+
+    @cached_property
     def folder(self) -> str | None:
-        """The folder of this machine that the location is; None where it is elsewhere, or not there yet.
+        """The folder of this machine that the location is, which need not be there; None where it is elsewhere.
 
         Spark tells what it takes the path for. A client of Spark Connect cannot know whose disk the server means.
+        Without a session, a path that names no other scheme than ``file`` is on this machine.
         """
-        if self._folder is None and self.is_path and not is_connect(self.spark):
-            for uri in self._log_files("commits") or ():
-                found = urlsplit(uri)
-                if found.scheme == "file":
-                    self._folder = str(Path(unquote(found.path)).parents[2])
-                break
-        return self._folder
+        if not self.is_path or (self._session is not None and is_connect(self._session)):
+            return None
+        found: str | None = self.location
+        if self._session is not None:
+            with self.translating("looking for it"):
+                found = self.by_spark.root()
+        if found is None:
+            return None
+        scheme = urlsplit(found).scheme if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", found) else ""
+        if scheme not in {"", "file"}:
+            return None
+        path = re.sub(r"^file:(//(?=/))?", "", found)
+        return str(Path(path).absolute())
+
+    @cached_property
+    def _on_disk(self) -> DiskTables | None:
+        """The tables as they are read and written without Spark; None where they are not."""
+        try:
+            return None if self.folder is None else DiskTables(self.folder, TABLES)
+        except LeftToSparkError:
+            return None
+
+    def _tables(self) -> Tables:
+        return self._on_disk or self.by_spark
 
     def log_names(self, table: str) -> list[str] | None:
         """Return the names of the files in the log of a table; None when there is none, or nobody can tell."""
-        if not self.is_path:
-            return None
-        if self.folder is not None:
-            found = Path(self.folder, table, delta_log.FOLDER)
-            return [path.name for path in found.iterdir()] if found.is_dir() else None
-        uris = self._log_files(table)
-        return None if uris is None else [unquote(urlsplit(uri).path).rpartition("/")[2] for uri in uris]
+        with self.translating(f"looking for the table {table!r}"):
+            return self._tables().log_names(table)
 
     def log_content(self, table: str, name: str) -> bytes | None:
         """Return the content of a file in the log of a table; None when it cannot be read."""
-        if self.folder is not None:
-            return Path(self.folder, table, delta_log.FOLDER, name).read_bytes()
-        path = f"{self._name(table)}/{delta_log.FOLDER}/{name}"
-        try:
-            found = self.spark.read.format("binaryFile").load(path).select("content").collect()
-        except Exception as error:
-            if says(error, _UNREADABLE):
-                return None
-            raise self.problem(error, f"reading the log of the table {table!r}") from error
-        return bytes(found[0][0]) if found else b""  # Spark leaves empty files out
+        with self.translating(f"reading the log of the table {table!r}"):
+            return self._tables().log_content(table, name)
 
     def file_name(self, table: str, name: str) -> str:
         """Return a file of a table as a message names it."""
         return f"{self.location.rstrip('/')}/{table}/{name}"
 
     def frame(self, table: str) -> DataFrame:
-        """Return a table, or raise Spark's error when it is not there."""
-        reader = self.spark.read
-        if table in self.as_of:
-            reader = reader.option("versionAsOf", self.as_of[table])
-        return reader.format("delta").load(self._name(table)) if self.is_path else reader.table(self._name(table))
+        """Return a table as a DataFrame, or raise Spark's error when it is not there."""
+        return self.by_spark.frame(table, self.as_of.get(table))
 
     def read(self, table: str, where: Where | None = None) -> pa.Table | None:
         """Return the rows of a table, or some; None when the table is not there."""
-        if self.as_of.get(table, 0) < 0:
+        as_of = self.as_of.get(table)
+        if as_of is not None and as_of < 0:
             return None  # nothing of it can be read
-        if self.folder is not None:
-            checked, as_of = table in _CHECKED, self.as_of.get(table)
-            found = near.read(f"{self.folder}/{table}", where, has_checksums=checked, as_of=as_of)
-            if found is not None:
-                return found
-        return self._collect(table, lambda rows: rows.where(where(F.col)) if where else rows)
+        with self.translating(f"reading the table {table!r}"):
+            return self._ask(lambda tables: tables.read(table, where, as_of))
 
     def greatest(self, table: str, column: str) -> int | None:
         """Return the greatest number in a column; None when there is none, or no table."""
-        found = self._collect(table, lambda rows: rows.agg(F.max(column)))
-        return None if found is None else found.column(0)[0].as_py()
+        with self.translating(f"reading the table {table!r}"):
+            return self._ask(lambda tables: tables.greatest(table, column))
 
-    def _collect(self, table: str, ask: Callable[[DataFrame], DataFrame]) -> pa.Table | None:
-        """Have Spark answer a question about a table; None when the table is not there."""
-        try:
-            return ask(self.frame(table)).toArrow()
-        except Exception as error:
-            if says(error, _ABSENT):
-                return None
-            raise self.problem(error, f"reading the table {table!r}") from error
+    def checksum(self, table: str, columns: Sequence[str], where: Where) -> tuple[int, int] | None:
+        """Return how many rows there are, and the checksum (``kernels.row_hash``) of their columns of integers.
+
+        None when the table is not there.
+        """
+        if self._on_disk is not None:
+            found = self.read(table, where)
+            return None if found is None else (found.num_rows, row_checksum(found.select(columns)))
+        with self.translating(f"reading the table {table!r}"):
+            return self.by_spark.checksum(table, columns, where)
 
     def read_all(self, wanted: Mapping[str, Where]) -> dict[str, pa.Table | None]:
         """Return rows of several tables, by their names: read at the same time, for most of it is waiting."""
@@ -149,54 +169,83 @@ class Place:
 
     def exists(self, table: str) -> bool:
         """Return whether a table is there."""
-        try:
-            return bool(self.frame(table).columns)
-        except Exception as error:
-            if says(error, _ABSENT):
-                return False
-            raise self.problem(error, f"looking for the table {table!r}") from error
+        with self.translating(f"looking for the table {table!r}"):
+            return self._tables().exists(table)
 
-    def versions(self, table: str) -> DataFrame:
-        """Return what Delta tells about the versions of a table."""
-        return self.spark.sql(f"DESCRIBE HISTORY {self.identifier(table)}")
+    def append(
+        self,
+        table: str,
+        content: Rows,
+        once: Transaction | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add rows to a table, which is made with these properties when it is not there.
 
-    def feed(self, table: str, version: int) -> DataFrame:
-        """Return what a version of a table, which has Delta's change data feed, has added to it."""
-        reader = self.spark.read.format("delta").option("readChangeFeed", "true")
-        return reader.option("startingVersion", version).option("endingVersion", version).load(self._name(table))
-
-    def append(self, table: str, content: DataFrame, options: Mapping[str, str] | None = None) -> None:
-        """Add rows to a table, which is made when it is not there."""
-        writer = content.write.format("delta").mode("append").options(**_PROPERTIES.get(table, {}), **(options or {}))
-        if self.is_path:
-            writer.save(self._name(table))
+        Rows that are on Spark are written by Spark.
+        """
+        made_with = {**_PROPERTIES.get(table, {}), **(properties or {})}
+        if isinstance(content, DataFrame):
+            self.by_spark.append(table, content, once, made_with)
         else:
-            writer.saveAsTable(self._name(table))
+            self._write(lambda tables: tables.append(table, content, once, made_with))
 
     def delete(self, table: str, where: str) -> None:
-        """Take rows out of a table; the files with them stay until they are vacuumed."""
-        self.spark.sql(f"DELETE FROM {self.identifier(table)} WHERE {where}").collect()  # noqa: S608  (quoted)
+        """Take rows out of a table, by a condition in SQL; the files with them stay until they are cleared."""
+        self._write(lambda tables: tables.delete(table, where))
 
     def compact(self, table: str) -> None:
         """Write the rows of small files as few larger ones."""
-        self.spark.sql(f"OPTIMIZE {self.identifier(table)}").collect()
+        self._write(lambda tables: tables.compact(table))
 
     def clear_files(self, table: str) -> None:
         """Remove files that no version of the table in Delta's retention period uses."""
-        # Delta lists the files of a table, which are few and in one folder, with as many tasks as this: else 10,000.
-        listing = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": str(parallelism(self.spark))}
-        with beside(self.spark, listing) as spark:
-            spark.sql(f"VACUUM {self.identifier(table)}").collect()
+        self._write(lambda tables: tables.clear_files(table))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only one of this machine's writers, where the location is on its disk."""
+        if self.folder is None or self._is_writing:
+            yield
+            return
+        with ExitStack() as stack:
+            with self.translating("waiting for other writers"):
+                stack.enter_context(writing.held(self.folder))
+            self._is_writing = True
+            try:
+                yield
+            finally:
+                self._is_writing = False
 
     def require_free(self) -> None:
         """Refuse a location that holds something that is not ours; what a first save left half done is."""
-        if not self.is_path:
-            return
-        folder = self.location.rstrip("/").rpartition("/")[2]
-        for found in self._files():
-            *_, above, table, _ = ["", "", *found.split("/")]
-            if above != folder or table not in TABLES:
-                raise self.refused(f"the file {found}")
+        with self.translating("listing it"):
+            found = self._tables().foreign_file()
+        if found is not None:
+            raise self.refused(f"the file {found}")
+
+    def _ask(self, question: Callable[[Tables], _Answer]) -> _Answer:
+        """Put a question to the tables. What cannot be read without Spark, Spark reads, or says more about it."""
+        if self._on_disk is not None:
+            try:
+                return question(self._on_disk)
+            except Exception as error:  # whatever it is, Spark finds out more
+                if self._session is None:
+                    raise
+                _log.debug("%s is left to Spark: %s", self.location, error)
+        return question(self.by_spark)
+
+    def _write(self, act: Callable[[Tables], None]) -> None:
+        """Change the tables; those that only Spark can write are left to Spark, where there is a session."""
+        if self._on_disk is not None:
+            try:
+                act(self._on_disk)
+            except LeftToSparkError as error:
+                if self._session is None:
+                    raise
+                _log.debug("%s is left to Spark: %s", self.location, error)
+            else:
+                return
+        act(self.by_spark)
 
     def refused(self, came: str) -> LocationError:
         """Make the error for a location that holds something else."""
@@ -222,13 +271,19 @@ class Place:
         except Exception as error:
             raise self.problem(error, what) from error
 
-    def problem(self, error: Exception, what: str) -> DyntcError:
-        """Return an error of ours for one of Spark's."""
+    def problem(self, error: Exception, what: str) -> DyntcError:  # noqa: PLR0911  (one for each kind)
+        """Return an error of ours for one of Spark, of deltalake or of the system."""
         if says(error, _NO_DELTA):
             return SetupError(
                 "a Spark session with Delta",
                 "one without",
                 "Install dyntc-spark[delta] and start one by session.local(delta=True), or add Delta's jar to yours.",
+            )
+        if isinstance(error, LeftToSparkError):
+            return SetupError(
+                "tables that can be read and written without Spark",
+                f"{brief(error)}",
+                "Give a session with Delta, as spark=session.local(delta=True).",
             )
         if says(error, _FOREIGN):
             return self.refused(f"no Delta table, {what}")
@@ -236,41 +291,22 @@ class Place:
             return self.conflict(what)
         if isinstance(error, DyntcError):
             return error
-        if says(error, _UNREADABLE):
+        if says(error, UNREADABLE):
             remedy = "Put the file back from a copy, or call repair(location), which tells what can be recovered."
             return DamagedFileError(f"files that can be read, {what}", brief(error), remedy)
         remedy = "The closure is as it was; try again when the cause is gone."
         return StorageError(f"a location that works, {what}", f"{type(error).__name__}: {brief(error)}", remedy)
 
-    def _log_files(self, table: str) -> list[str] | None:
-        """Return the files in the log of a table, as Spark lists them; None when there is none. It starts no job."""
-        lister = self.spark.read.format("binaryFile")
-        try:
-            return lister.load(f"{self._name(table)}/{delta_log.FOLDER}").inputFiles()
-        except Exception as error:
-            if says(error, _ABSENT):
-                return None
-            raise self.problem(error, f"looking for the table {table!r}") from error
 
-    def _files(self) -> list[str]:
-        """Some files below a path."""
-        lister = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        try:
-            return [row[0] for row in lister.load(self.location).select("path").collect()]
-        except Exception as error:
-            if says(error, _ABSENT):
-                return []
-            raise self.problem(error, "listing it") from error
+def row_checksum(table: pa.Table) -> int:
+    """Return the checksum of rows of integers without nulls.
 
-    def _name(self, table: str) -> str:
-        if self.is_path:
-            return f"{self.location.rstrip('/')}/{table}"
-        return f"{'.'.join(f'`{part}`' for part in self.location.split('.'))}.`{table}`"
-
-    def identifier(self, table: str) -> str:
-        """Return a table's name for SQL, quoted."""
-        name = self._name(table)
-        return "delta.`{}`".format(name.replace("`", "``")) if self.is_path else name
+    Examples
+    --------
+    >>> row_checksum(pa.table({"stripe": pa.array([1], pa.int32()), "word": [2]}))
+    2360248972619621018
+    """
+    return checksum(row_hashes([column.to_numpy() for column in table.columns]))
 
 
 def checked(location: str) -> str:
@@ -324,12 +360,6 @@ def without_secrets(location: str) -> str:
         if colon and not is_port and "@" in rest:
             location = f"{scheme}://***@{rest.rpartition('@')[2]}"
     return _QUERY.sub(r"\1***", location)
-
-
-def says(error: Exception, words: tuple[str, ...]) -> bool:
-    """Return whether Spark's error is about one of these."""
-    text = f"{type(error).__name__}: {error}"
-    return any(word in text for word in words)
 
 
 #: What a Python worker raised: the line behind its traceback.

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
 from dyntc_spark.graph.changed import Changed, Stored
-from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference
+from dyntc_spark.graph.inputs import INSERT
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import to_storage
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.tables import Transaction
 
 TABLE = "changes"
 #: The name under which Delta remembers the last version.
@@ -43,18 +46,30 @@ def rows(version: int, difference: Difference | Changed) -> pa.Table | Stored:
     )
 
 
+def counts(found: pa.Table | Stored) -> tuple[int, int]:
+    """Return how many pairs became reachable, and how many unreachable."""
+    if isinstance(found, Stored):
+        return found.won, found.lost
+    won = pc.sum(pc.equal(found.column("op"), INSERT)).as_py() or 0
+    return won, found.num_rows - won
+
+
 def append(place: Place, version: int, found: pa.Table | Stored) -> None:
     """Write the rows of a version, unless they are there; the table is made with the first."""
-    if isinstance(found, Stored):
-        count, content = found.won + found.lost, found.rows
-    else:
-        count, content = found.num_rows, frame(place.spark, found)
+    count = sum(counts(found))
     if not count:
         return
-    content = content.coalesce(1) if count <= ONE_FILE else content
-    options = {**_FEED, "txnAppId": APPLICATION, "txnVersion": str(version)}
-    with place.translating(f"writing the changes of version {version}"):
-        steps.run("changes", lambda: place.append(TABLE, content, options))
+    content = found.rows if isinstance(found, Stored) else found
+    if isinstance(content, DataFrame) and count <= ONE_FILE:
+        content = content.coalesce(1)
+    once = Transaction(APPLICATION, version)
+    with place.translating(f"writing the changes of version {version}"), place.writing():
+        steps.run("changes", lambda: place.append(TABLE, content, once, _FEED))
+
+
+def create(place: Place, nothing: pa.Table) -> None:
+    """Make the table without rows, for those who read it before there are any."""
+    place.append(TABLE, nothing, None, _FEED)
 
 
 def last(place: Place) -> int:

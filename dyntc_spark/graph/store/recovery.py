@@ -45,11 +45,12 @@ def recover(place: Place, version: int | None) -> Recovered:
     known = head if noted is None or noted.number < head.number else noted
     unknown = max(0, head.number + _lost_entries(place, plan) - known.number)  # each may have published a version
     gone = known.number + unknown - head.number
-    found = Recovered(commits, _newest(place, commits, plan), known.version + unknown, gone)
+    newest, failure = _newest(place, commits, plan)
+    found = Recovered(commits, newest, known.version + unknown, gone)
     if found.lost and version is None:
         raise DamagedFileError(
             f"version {found.published}, which was published at {place.location!r}",
-            _told(place, plan),
+            _told(place, plan, failure),
             f"Version {found.version} can be recovered: repair(location, version={found.version}) makes it the last "
             "one, under a new number, and lets older versions go.",
         )
@@ -78,23 +79,26 @@ def _lost_entries(place: Place, plan: Plan) -> int:
     return max(told, default=0) - plan.as_of["commits"]
 
 
-def _newest(place: Place, commits: Commits, plan: Plan) -> int:
-    """Return the newest version that can be read."""
-    store, failure = Store(place, commits), None
+def _newest(place: Place, commits: Commits, plan: Plan) -> tuple[int, DyntcError | None]:
+    """Return the newest version that can be read, and why later ones cannot."""
+    store = Store(place, commits)
+    failure: DyntcError | None = None
     for version in range(commits.head.version, commits.oldest - 1, -1):
         try:
             store.load(commits.upto(version), repairing=True)
         except (DamagedBlockError, StorageError) as error:  # noqa: PERF203  (there are few)
             failure = failure or error
         else:
-            return version
+            return version, failure
     raise _hopeless(place, plan, brief(failure) if failure else "no version") from failure
 
 
-def _told(place: Place, plan: Plan) -> str:
+def _told(place: Place, plan: Plan, failure: DyntcError | None = None) -> str:
     """Name what is damaged."""
     seen = plan.found or mending.damages(place)
     files = [f"{found.what} in {place.file_name(found.table, found.name)!r}" for found in seen]
+    if not files and failure is not None:
+        return brief(failure)
     return ", ".join(files[:3]) if files else "tables that do not have it"
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 #: In the order in which they are written; a commit without a batch has no ``log``, one without a checkpoint neither
-#: ``vertices`` nor ``blocks``.
-STEPS = ("log", "vertices", "blocks", "publish", "confirm")
+#: ``vertices`` nor ``runs``.
+STEPS = ("log", "vertices", "runs", "publish", "confirm")
 #: What is written about a version once it is published: the witness of it (``witness``), and where that is asked for
-#: what it changed (``recorded``).
-LATER = ("note", "changes")
+#: what it changed (``recorded``), and the table that follows it (``target``).
+LATER = ("note", "changes", "target")
 
 _Result = TypeVar("_Result")
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import (
     DamagedBlockError,
@@ -26,22 +24,24 @@ from dyntc_spark.errors import (
     StorageError,
     VertexTypeError,
 )
-from dyntc_spark.graph.changed import Changed, Stored
-from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.history import Difference, Graph, Tally
+from dyntc_spark.graph.changed import Stored
+from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
-from dyntc_spark.graph.store.commits import APPLICATION, VERSIONS, Commit, Commits
+from dyntc_spark.graph.store.commits import APPLICATION, FORMAT, VERSIONS, Commit, Commits
 from dyntc_spark.graph.store.kinds import kind_text
-from dyntc_spark.graph.store.near import Where
 from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
+from dyntc_spark.graph.store.tables import Transaction, Where
+from dyntc_spark.graph.store.target import Target
 from dyntc_spark.graph.store.witness import Witness
 
 #: So many batches, or bytes in the log, after a checkpoint there is another one.
 CHECKPOINT_BATCHES = 64
 CHECKPOINT_BYTES = 2**26
-#: After so many commits, whose rows are a file each, the table ``commits`` is written as few files.
+#: After so many commits, whose rows are files of their own, ``commits`` and ``log`` are written as few files.
 COMPACT_COMMITS = 64
+#: Tables that checkpoints are in, or were in format 1.
+CHECKPOINTED = ("vertices", "runs", "blocks")
 #: Kinds of commits that are checkpoints.
 CHECKPOINTS = ("save", "checkpoint", "repair")
 
@@ -57,6 +57,7 @@ class Standing:
     asked: tuple[str, str]  #: the engine and the backend that the user asked for
     counts: Tally  #: of the batch, or for a save of all so far
     started: float  #: by ``time.perf_counter``
+    content: checkpoint.Content | None = None  #: for a checkpoint: what that is to hold
 
 
 @dataclass
@@ -79,7 +80,11 @@ class Store:
         self._batch_ids: set[str] = set()
         self._batches = self._bytes = 0  # since the last checkpoint
         self.recording = False  #: whether the pairs that change are kept
+        self.target: str | None = None  #: the table that follows the location
+        self.target_version: int | None = None  #: that it is known to have
+        self._changed = True  # whether the last version may have changed a pair
         self._unwritten: list[tuple[int, pa.Table | Stored]] = []  # what is still to be recorded, by version
+        self._older = False  # whether the tables may lack columns that a later format has brought
         for commit in commits or ():
             self._note(commit)
         self._compacted = self.number - self.number % COMPACT_COMMITS
@@ -140,7 +145,7 @@ class Store:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether it is time to compact the table ``commits``."""
+        """Whether it is time to compact the tables of which every commit adds to."""
         return self.number - self._compacted >= COMPACT_COMMITS
 
     # --- reading -----------------------------------------------------------------------------
@@ -150,7 +155,7 @@ class Store:
         starts = commits.checkpoints()
         for start in starts:
             try:
-                return self._load(commits, start)
+                return self._load(commits, start, repairing=repairing)
             except (DamagedBlockError, StorageError) as error:  # noqa: PERF203  (there are few)
                 if not repairing:
                     raise mending.named(self.place, error) from error
@@ -158,10 +163,12 @@ class Store:
                     raise
         raise AssertionError  # there is a checkpoint: the first commit is one
 
-    def _load(self, commits: Commits, start: Commit) -> Loaded:
+    def _load(self, commits: Commits, start: Commit, *, repairing: bool) -> Loaded:
         later = commits.after(start.number)
         tables = self.place.read_all({**checkpoint.wanted(start), **_log_of(later)})
         graph, _ = replayed(checkpoint.read(start, tables), later, tables.get("log"))
+        if not repairing:  # a repair writes them anew
+            checkpoint.require_runs(self.place, start)
         return Loaded(commits.head, graph, commits.counts())
 
     def follow(self, graph: Graph, commits: Commits, version: int) -> tuple[Graph, bool]:
@@ -171,32 +178,45 @@ class Store:
             return self.load(commits).graph, True
         return replayed(graph, later, self.place.read_all(_log_of(later)).get("log"))
 
-    def history(self) -> DataFrame:
-        """Return the commits that made a version."""
-        with self.place.translating("reading the table 'commits'"):
-            return self.place.frame("commits").where(F.col("kind").isin(*VERSIONS))
-
     # --- writing -----------------------------------------------------------------------------
 
-    def publish(self, kind: str, now: Standing, batch: Batch | None = None, **facts: Any) -> None:  # noqa: ANN401
+    def publish(
+        self,
+        kind: str,
+        now: Standing,
+        batch: Batch | None = None,
+        changes: pa.Table | Stored | None = None,
+        **facts: Any,  # noqa: ANN401  (as the fields are)
+    ) -> None:
         """Write a commit by the steps of ``steps``: a batch, or without one a checkpoint.
 
-        ``facts`` are fields of the commit that are to be others. When this raises, nothing was published, unless
-        the store is ``uncertain`` then.
+        ``changes`` are rows that the next `flush` is to write, and ``facts`` fields of the commit that are to be
+        others. When this raises, nothing was published, unless the store is ``uncertain`` then.
         """
-        token = uuid.uuid4().hex
         kept = kind_text(batch.vertex_kind(now.graph) if batch else now.graph.vertices.kind)
         self._require_kind(now.graph, kept)
-        logged = size = 0
+        if changes is not None:
+            facts["won"], facts["lost"] = recorded.counts(changes)
+        with self.place.writing():
+            self._publish(self._written(kind, now, batch, kept, facts))
+        if changes is not None:
+            self.record(now.version, changes)
+        elif batch is not None and self.recording:
+            self.unsure_from = now.version
+
+    def _written(self, kind: str, now: Standing, batch: Batch | None, kept: str, facts: dict[str, Any]) -> Commit:
+        """Write what a commit is about; return the row that publishes it."""
+        token, logged, size = uuid.uuid4().hex, 0, 0
+        told: checkpoint.Facts = {}
+        counts: dict[str, Any] = now.counts.as_dict()
         with self.place.translating(f"writing version {now.version}"):
             if batch is not None:
                 table = log_table(batch, now.graph, now.version, token)
                 logged, size = table.num_rows, table.nbytes
                 if logged:
-                    content = frame(self.place.spark, table).coalesce(1)
-                    steps.run("log", lambda: self.place.append("log", content))
-            elif kind in CHECKPOINTS:
-                size = checkpoint.write(self.place, now.version, token, now.graph)
+                    steps.run("log", lambda: self.place.append("log", table))
+            elif now.content is not None:
+                told = checkpoint.write(self.place, now.version, token, now.content, upgrading=self._older)
         commit = Commit(
             number=self.number + 1,
             version=now.version,
@@ -212,23 +232,23 @@ class Store:
             author=_author(),
             time=dt.datetime.now(dt.timezone.utc),
             seconds=time.perf_counter() - now.started,
-            **now.counts.as_dict(),
+            **counts,
             vertices=len(now.graph.vertices),
             edges=len(now.graph.edges),
             engine=now.asked[0],
             backend=now.asked[1],
             recording=self.recording,
+            target=self.target,
         )
-        self._publish(Commit(**{**vars(commit), **facts}))
+        return Commit(**{**vars(commit), **told, **facts})
 
     def _publish(self, commit: Commit) -> None:
         """Append the row, and look whether it is ours that is there: a failure may come after the fact."""
         failure: Exception | None = None
         self.uncertain = True
-        row = frame(self.place.spark, commit.table()).coalesce(1)
-        options = {"txnAppId": APPLICATION, "txnVersion": str(commit.number)}
+        once, options = Transaction(APPLICATION, commit.number), {"mergeSchema": "true"} if self._older else None
         try:
-            steps.run("publish", lambda: self.place.append("commits", row, options))
+            steps.run("publish", lambda: self.place.append("commits", commit.table(), once, options))
         except Exception as error:  # noqa: BLE001  (whatever it is, the table tells what came of it)
             failure = error
         try:
@@ -271,18 +291,22 @@ class Store:
 
     def _note(self, commit: Commit) -> None:
         """Remember a commit that is published."""
-        self.number, self.oldest, self.recording = commit.number, commit.oldest, commit.recording
+        self.number, self.oldest = commit.number, commit.oldest
+        self.recording, self.target = commit.recording, commit.target
+        self._older = self._older or commit.format < FORMAT
         if commit.logged or (commit.checkpoint and commit.vertices):
             self._kind = commit.vertex
+        if commit.kind in VERSIONS:
+            self._changed = commit.won is None or commit.won + (commit.lost or 0) > 0
         if commit.batch_id is not None:
             self._batch_ids.add(commit.batch_id)
         self._batches, self._bytes = (0, 0) if commit.checkpoint else (self._batches + 1, self._bytes + commit.bytes)
 
     # --- recording ---------------------------------------------------------------------------
 
-    def record(self, version: int, difference: Difference | Changed) -> None:
+    def record(self, version: int, changes: pa.Table | Stored) -> None:
         """Have what a published version changed written to ``changes`` by the next `flush`."""
-        self._unwritten.append((version, recorded.rows(version, difference)))
+        self._unwritten.append((version, changes))
         self.unsure_from = None
 
     def flush(self) -> None:
@@ -305,6 +329,20 @@ class Store:
             return False
         return True
 
+    def follow_target(self, version: int) -> None:
+        """Bring the table that follows the location, where there is one, to the last version, which is recorded."""
+        if self.target is None or self.target_version == version:
+            return
+        target = Target(self.place, self.target)
+        if self.target_version is not None and self.target_version == version - 1:
+            if self._changed:
+                target.merge(version)
+        else:
+            commits = self.required(self.place)
+            target.create(commits)
+            target.catch_up(commits)
+        self.target_version = version
+
     # --- clearing ----------------------------------------------------------------------------
 
     def clear(self, commits: Commits, *, files: bool) -> None:
@@ -314,8 +352,8 @@ class Store:
         tokens = ", ".join(f"'{token}'" for token in old if token.isalnum())
         unneeded = f"version < {first.version}" + (f" OR token IN ({tokens})" if tokens else "")
         # Another writer may be about to publish, but not a version that is this old.
-        for table, where in (("log", f"version <= {first.version}"), ("vertices", unneeded), ("blocks", unneeded)):
-            with self.place.translating(f"clearing the table {table!r}"):
+        for table, where in (("log", f"version <= {first.version}"), *((name, unneeded) for name in CHECKPOINTED)):
+            with self.place.translating(f"clearing the table {table!r}"), self.place.writing():
                 if self.place.exists(table):
                     self.place.delete(table, where)
                     if files:
@@ -325,9 +363,11 @@ class Store:
             self.compact()
 
     def compact(self) -> None:
-        """Write the rows of ``commits`` as few files; its readers see no difference."""
-        with self.place.translating("compacting the table 'commits'"):
-            self.place.compact("commits")
+        """Write the rows of ``commits`` and ``log`` as few files; their readers see no difference."""
+        for table in ("commits", "log"):
+            with self.place.translating(f"compacting the table {table!r}"), self.place.writing():
+                if self.place.exists(table):
+                    self.place.compact(table)
         self._compacted = self.number
 
 

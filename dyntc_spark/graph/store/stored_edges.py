@@ -1,37 +1,28 @@
-"""The edges of a graph as payloads, and back.
+"""The edges of a graph as format 1 stored them: payloads in the table ``blocks``.
 
-A checkpoint has the edges and not the closure, which is built from them.
 A payload is checked before it is used: by its checksum, and then by what it says.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dyntc_spark.closure.edge_set import EdgeSet
-from dyntc_spark.closure.engine import Edges
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.kernels.target_lists import TargetLists
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: The name of the matrix that the edges are; version 0.1 stored others, which are no longer read.
+#: The name of the matrix that the edges are; there may be others, which are no longer read.
 EDGES = "edges"
-#: Targets in a payload, about: a MiB.
-SIZE = 2**18
 REMEDY = "Call repair() at the location, or open an older version."
-
-
-def payloads_of(edges: EdgeSet, vertices: int) -> Iterator[bytes]:
-    """Return the edges as payloads, in the order of their sources."""
-    for part in TargetLists(0, *edges.adjacency(vertices)).cut(SIZE):
-        yield part.encode()
 
 
 def edges_in(payloads: Sequence[Buffer], vertices: int) -> EdgeSet:
@@ -39,8 +30,8 @@ def edges_in(payloads: Sequence[Buffer], vertices: int) -> EdgeSet:
 
     Examples
     --------
-    >>> edges = EdgeSet.of(Edges.of([0, 2, 2], [1, 0, 2]))
-    >>> edges_in(list(payloads_of(edges, 3)), 3).edges.targets
+    >>> payload = TargetLists(0, np.array([0, 1, 1, 3]), np.array([1, 0, 2], np.int32)).encode()
+    >>> edges_in([payload], 3).edges.targets
     array([1, 0, 2])
     """
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # checksums leave Python's lock alone

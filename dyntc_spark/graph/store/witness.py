@@ -13,15 +13,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from dyntc_spark.errors import DamagedFileError
 from dyntc_spark.graph.store import delta_log
-from dyntc_spark.graph.store.near import sidecar_of
+from dyntc_spark.graph.store.sidecars import sidecar_of
 
 NAME = "_published.json"
+#: So many files are brought to the disk at the same time.
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def read(folder: str) -> Witness | None:
     path = Path(folder, NAME)
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         return Witness(**json.loads(text))
@@ -46,12 +49,14 @@ def read(folder: str) -> Witness | None:
         raise DamagedFileError.of(str(path), "the last commit, which was noted there", "something else") from error
 
 
-def write(folder: str, witness: Witness) -> None:
-    """Note a commit, in one step: whenever it is read, the note is the one before or this one."""
+def write(folder: str, witness: Witness, files: Iterable[Path] = ()) -> None:
+    """Bring files to the disk, and then note a commit, in one step: the note is the one before or this one."""
     path = Path(folder, NAME)
     beside = path.with_name(f"{NAME}.{os.getpid()}.tmp")
     beside.write_text(json.dumps(asdict(witness)), encoding="utf-8")
-    _to_disk([beside])
+    files = [file for file in files if file.exists()]
+    _to_disk([*files, beside])
+    _to_disk({above for file in files for above in (file.parent, file.parent.parent)} - {path.parent})
     beside.replace(path)
     _to_disk([path.parent])
 
@@ -93,24 +98,24 @@ class Notes:
         folder = self._folder()
         if folder is None:
             return
-        ends = {table: _last_entry(Path(folder, table)) for table in self._tables}
+        ends, files = {}, []
         for table in self._tables:
-            _bring_to_disk(_written_since(Path(folder, table), self._on_disk.get(table, -1)))
-        write(folder, witness)
+            found, ends[table] = _written_since(Path(folder, table), self._on_disk.get(table, -1))
+            files += found
+        write(folder, witness, files)
         self._on_disk = ends
 
 
-def _written_since(table: Path, version: int) -> list[Path]:
-    """Return the files that a table was given by the entries after a version, with those that tell of them."""
-    log = table / delta_log.FOLDER
-    names = [path.name for path in log.iterdir()] if log.is_dir() else []
-    found = {name: delta_log.version_of(name) for name in names}
-    new = [log / name for name, told in found.items() if told is not None and told > version]
-    data = []
-    for entry in delta_log.entries(path.name for path in new):
-        data += [table / unquote(name) for name in delta_log.added((log / delta_log.name_of(entry)).read_bytes())]
-    beside = [sidecar for path in data if (sidecar := sidecar_of(path)).exists()]
-    return [*data, *beside, *new] if new else []
+def _written_since(table: Path, version: int) -> tuple[list[Path], int]:
+    """Return the files that a table was given by the entries after a version, and the version of the last one."""
+    log, found = table / delta_log.FOLDER, []
+    while (log / delta_log.name_of(version + 1)).exists():
+        version += 1
+        entry = log / delta_log.name_of(version)
+        data = [table / unquote(name) for name in delta_log.added(entry.read_bytes())]
+        told = [log / name for name in delta_log.names_about(version)]
+        found += [each for path in (*data, *told) for each in (path, sidecar_of(path))]
+    return found, version
 
 
 def _last_entry(table: Path) -> int:
@@ -120,19 +125,19 @@ def _last_entry(table: Path) -> int:
     return found[-1] if found else -1
 
 
-def _bring_to_disk(files: Iterable[Path]) -> None:
-    """Wait until files, and the folders that name them, are on the disk."""
-    files = [path for path in files if path.exists()]
-    _to_disk(files)
-    _to_disk(sorted({folder for path in files for folder in (path.parent, path.parent.parent)}))
-
-
 def _to_disk(paths: Iterable[Path]) -> None:
-    for path in paths:
-        if os.name == "nt" and path.is_dir():  # Windows has no such call for folders
-            continue
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Wait until files, or folders, are on the disk: for all at once, so that the disk is waited for about once."""
+    paths = list(paths)
+    if paths:
+        with ThreadPoolExecutor(min(len(paths), _AT_ONCE)) as threads:
+            list(threads.map(_fsync, paths))
+
+
+def _fsync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows has no such call for folders
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

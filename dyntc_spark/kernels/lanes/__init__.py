@@ -30,7 +30,7 @@ and *a stripe never asks another stripe*. Building and every batch are the same 
 a search backwards from the changed tails, or a look at every stripe, whichever ends first (`batch.concerned`).
 
 **Kept form** (`stripes`). The bit ``own`` is not stored: a component reaches itself. Neighbouring numbers with
-the same word are one entry; a stripe with hardly a pair to an entry keeps lists of plain numbers. Numbers are given so
+the same word are one entry; a stripe with hardly a pair to an entry keeps a key for each pair. Numbers are given so
 that entries are few (`numbering`). Stripes are values: a batch writes new ones behind all others in their pool,
 and a version of the closure is the arrays that say where its stripes are. So whoever asks holds a whole
 version, without a lock, whatever happens to the next one.

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled, lean
+from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes.arrays import copy
-from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: A row that moves gets room for at least so many.
 LEAST_ROOM = 4

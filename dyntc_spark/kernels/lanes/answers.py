@@ -7,24 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest, popcount
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, lean, lean_inner
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.stripes import (
     LANES,
     PLAIN,
-    Spread,
     Stripes,
     entries,
     has_plain,
     position,
     row,
-    spread,
     word_at,
 )
-from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _LOW = 2**32 - 1
@@ -80,7 +77,7 @@ def _joined(
         if c == d:
             found[q] = True
         elif places[s] == PLAIN:
-            found[q] = length > 0 and has_plain(numbers, width, start, lane, d)
+            found[q] = length > 0 and has_plain(numbers, width, start, length, lane, d)
         else:
             before = position(numbers, start, length, d)
             word = words[places[s] + before - 1] if before else _ZERO
@@ -113,11 +110,6 @@ def _column(version: Version, d: int, numbers: Ids) -> int:
     """Write the components that reach a component, itself included; return how many: a look at every stripe."""
     stripes, count, width = version.stripes, 0, version.stripes.width
     for s in range(len(stripes.starts)):
-        start, length = stripes.starts[s], stripes.lengths[s]
-        if length == 0 or (
-            stripes.places[s] == PLAIN and not _occurs(stripes.numbers, start + width, start + length, d)
-        ):
-            continue
         word = word_at(stripes, s, d)
         while word:
             numbers[count] = s * width + lowest(word)
@@ -125,15 +117,6 @@ def _column(version: Version, d: int, numbers: Ids) -> int:
             word &= word - _ONE
     numbers[count] = d
     return count + 1
-
-
-@lean_inner
-def _occurs(numbers: Ids, begin: int, end: int, number: int) -> bool:
-    """Return whether a number is in a part of an array: a loop for vector instructions, hence without a break."""
-    count = 0
-    for k in range(begin, end):
-        count += numbers[k] == np.int32(number)
-    return count > 0
 
 
 def lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
@@ -160,6 +143,36 @@ def _lists(version: Version, vertices: Ids, forwards: bool, queue: Queue) -> tup
             drain(bits, upper, top, found[begin:])
         offsets[q + 1] = begin + size
     return offsets, found[: offsets[-1]]
+
+
+def unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids) -> tuple[Offsets, Ids]:
+    """Return lists of vertices, as `lists` does, where ``found`` has lists of components for ``numbers``, ascending.
+
+    A component is in no list of its own, and is added.
+    """
+    return _unfolded(members, vertices, numbers, offsets, found, new_queue(len(members.size)))
+
+
+@compiled
+def _unfolded(
+    members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids, queue: Queue
+) -> tuple[Offsets, Ids]:
+    bits, upper, top = queue
+    places, total = np.empty(len(vertices), np.int64), 0
+    for q in range(len(vertices)):
+        places[q] = np.searchsorted(numbers, members.component[vertices[q]])
+        total += members.size[numbers[places[q]]]
+        for k in range(offsets[places[q]], offsets[places[q] + 1]):
+            total += members.size[found[k]]
+    ends, listed = np.zeros(len(vertices) + 1, np.int64), np.empty(total, np.int32)
+    for q in range(len(vertices)):
+        place, begin = places[q], ends[q]
+        size = _queue_members(members, numbers[place:], 1, bits, upper, top)
+        count = offsets[place + 1] - offsets[place]
+        size += _queue_members(members, found[offsets[place] :], count, bits, upper, top)
+        drain(bits, upper, top, listed[begin:])
+        ends[q + 1] = begin + size
+    return ends, listed
 
 
 @lean_inner
@@ -208,11 +221,11 @@ def pairs_between(stripes: Stripes, weights: Weights, which: Ids | None = None, 
     """
     if which is None:
         which = np.arange(len(stripes.starts), dtype=np.int32)
-    return _pairs_between(stripes, weights, which, first, spread(len(weights.sizes)))
+    return _pairs_between(stripes, weights, which, first)
 
 
 @compiled
-def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int, scratch: Spread) -> int:
+def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int) -> int:
     total, width = 0, stripes.width
     for stripe in which:
         s = np.int64(stripe)
@@ -223,7 +236,7 @@ def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int, s
                 single |= _ONE << np.uint64(k)
             elif weights.sizes[lane + k] > 1:
                 several |= _ONE << np.uint64(k)
-        firsts, words = entries(stripes, s, scratch)
+        firsts, words = entries(stripes, s)
         for k in range(len(firsts) - 1):
             lanes, word = np.int64(popcount(words[k] & single)), words[k] & several
             while word:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import lean
-from dyntc_spark.kernels.reach import Ids
+from dyntc_spark.kernels.ids import Ids, Words
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 

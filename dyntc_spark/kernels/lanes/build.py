@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner, lean_inner
+from dyntc_spark.kernels.ids import Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
 from dyntc_spark.kernels.lanes.stripes import (
@@ -28,7 +28,6 @@ from dyntc_spark.kernels.lanes.stripes import (
     plain_size,
     write_plain,
 )
-from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Stripes that are built side by side: their words fill a cache line.
 TOGETHER = 8
@@ -97,7 +96,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
             s, n = block - begin + k, counts[k]
             mine, my_words = firsts[k * most : (k + 1) * most], entry_words[k * most : (k + 1) * most]
             pairs = plain_pairs(firsts, entry_words, k * most, k * most, n, width)
-            size = n if pairs < 0 else plain_size(pairs, width)
+            size = n if pairs < 0 else plain_size(pairs)
             numbers, words = room(numbers, n_numbers, size), room(words, n_words, size)
             starts[s], lengths[s], places[s] = n_numbers, size, n_words
             if pairs >= 0:

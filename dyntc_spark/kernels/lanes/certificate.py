@@ -10,25 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.ids import Offsets, Words
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph
-from dyntc_spark.kernels.lanes.stripes import Spread, bit_of, entries, spread
-from dyntc_spark.kernels.reach import Offsets
+from dyntc_spark.kernels.lanes.stripes import bit_of, entries
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-def wrong(graph: Graph, version: Version) -> tuple[Offsets, int]:
-    """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
-    return _wrong(graph, version, spread(len(version.members.size)))
-
-
 @compiled
-def _wrong(  # noqa: C901  (a stripe, its words, then the edges)
-    graph: Graph, version: Version, scratch: Spread
-) -> tuple[Offsets, int]:
+def wrong(graph: Graph, version: Version) -> tuple[Offsets, int]:  # noqa: C901  (a stripe, its words, then the edges)
+    """Return keys of missing pairs, one at least for each wrong lane, and how many words have a bit too many."""
     stripes, members = version.stripes, version.members
     width, size = stripes.width, len(members.size)
     words = np.zeros(size + 1, np.uint64)
@@ -36,7 +29,7 @@ def _wrong(  # noqa: C901  (a stripe, its words, then the edges)
     for s in range(len(stripes.starts)):
         if stripes.lengths[s] < 0:  # it is somewhere else
             continue
-        firsts, kept = entries(stripes, s, scratch)
+        firsts, kept = entries(stripes, s)
         count = len(firsts)
         for k in range(count - 1):
             _fill(words, firsts[k], firsts[k + 1], kept[k])

@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, inner
+from dyntc_spark.kernels.ids import Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.graph import Members
-from dyntc_spark.kernels.lanes.stripes import LANES, Spread, Stripes, entries, spread
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.lanes.stripes import LANES, Stripes, entries
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _NONE = 2**31 - 1  # above every number
@@ -25,16 +24,16 @@ def xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
 
     A pass over the old and the new entries of the stripes that were altered.
     """
-    won, lost = _xor(old, new, altered, spread(len(new.members.size)))
+    won, lost = _xor(old, new, altered)
     return np.sort(won), np.sort(lost)
 
 
 @compiled
-def _xor(old: Version, new: Version, altered: Ids, scratch: Spread) -> tuple[Offsets, Offsets]:
+def _xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
     won, lost, ends = np.empty(64, np.int64), np.empty(64, np.int64), np.zeros(2, np.int64)
     for stripe in altered:
         s = np.int64(stripe)
-        begins, upto, more, less = _runs(old.stripes, new.stripes, s, scratch)
+        begins, upto, more, less = _runs(old.stripes, new.stripes, s)
         for k in range(len(begins)):
             won = _unfold(new.members, s * new.stripes.width, more[k], begins[k], upto[k], won, ends[:1])
             lost = _unfold(new.members, s * new.stripes.width, less[k], begins[k], upto[k], lost, ends[1:])
@@ -50,15 +49,15 @@ class Runs(NamedTuple):
     lost: Words  #: bits that only the old words have
 
 
-def runs(old: Stripes, new: Stripes, s: int, scratch: Spread) -> Runs:
+def runs(old: Stripes, new: Stripes, s: int) -> Runs:
     """Return where a stripe differs from what it was: a pass over the old and the new entries."""
-    return Runs(*_runs(old, new, s, scratch))
+    return Runs(*_runs(old, new, s))
 
 
 @compiled
-def _runs(old: Stripes, new: Stripes, s: int, scratch: Spread) -> tuple[Ids, Ids, Words, Words]:
-    firsts, words = entries(old, s, scratch)
-    new_firsts, new_words = entries(new, s, scratch)
+def _runs(old: Stripes, new: Stripes, s: int) -> tuple[Ids, Ids, Words, Words]:
+    firsts, words = entries(old, s)
+    new_firsts, new_words = entries(new, s)
     count, new_count = len(firsts), len(new_firsts)
     begins, ends = np.empty(count + new_count, np.int32), np.empty(count + new_count, np.int32)
     won, lost = np.empty(count + new_count, np.uint64), np.empty(count + new_count, np.uint64)

@@ -6,22 +6,21 @@ What a batch does to the graph, before and after the words of the stripes shrink
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled, inner, lean_inner
+from dyntc_spark.kernels.ids import Ids, Marks, Offsets
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, insert
 from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.order import Order, put_below, remove, replace
-from dyntc_spark.kernels.reach import Ids, Offsets, grouped, strong_components
+from dyntc_spark.kernels.reach import grouped, strong_components
 
 #: A component that loses at most so many inner edges is asked about each of them; else it is searched as a whole.
 FEW_LOST = 8
 _LOW = 2**32 - 1
 _CLEAN, _DOWN, _UP = np.int8(0), np.int8(1), np.int8(2)  # marks of searches
-Marks: TypeAlias = npt.NDArray[np.int8]
 
 
 class Members(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled, inner
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.ids import Ids, Offsets
 
 #: Random numbers for each component; the minima over its ancestors estimate how many these are.
 SAMPLES = 8

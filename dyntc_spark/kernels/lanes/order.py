@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled, lean, lean_inner
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.ids import Ids, Offsets
 
 #: Between two labels, as they are given at first.
 GAP = 2**32

@@ -6,7 +6,7 @@ All little endian:
 offset  bytes  field
 ======  =====  ==============================================
 0       4      magic, ``DTCL``
-4       4      format version, 1
+4       4      format version, 2
 8       4      first stripe
 12      4      stripes
 16      8      numbers in all stripes
@@ -34,26 +34,29 @@ import numpy as np
 from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.checksum import checksum, require
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets
+from dyntc_spark.kernels.lanes.arrays import copy
 from dyntc_spark.kernels.lanes.stripes import (
     ABSENT,
     ENTRY_BYTES,
     NUMBER_BYTES,
     PLAIN,
-    Spread,
     Stripes,
     entries,
     has_bit,
     pairs_upto,
+    plain_pairs,
+    plain_size,
+    put,
     row,
-    spread,
     word_at,
+    write_plain,
 )
-from dyntc_spark.kernels.reach import Flags, Ids, Offsets
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-MAGIC, VERSION = b"DTCL", 1
+MAGIC, VERSION = b"DTCL", 2
 _FIELDS = struct.Struct("<4sIIIQQI")
 _CHECKSUM = struct.Struct("<I")
 HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
@@ -120,17 +123,26 @@ class Block(NamedTuple):
 
     def cut(self, size: int) -> Iterator[Block]:
         """Cut into blocks of about ``size`` bytes; a stripe that is larger is a block of its own."""
-        ends = np.cumsum(byte_sizes(self.stripes))
-        begin = 0
-        while begin < len(ends):
-            upto = (ends[begin - 1] if begin else 0) + size
-            end = max(begin + 1, int(np.searchsorted(ends, upto, "right")))
+        for begin, end in portions(np.cumsum(byte_sizes(self.stripes)), size):
             yield Block(self.first + begin, picked(self.stripes, np.arange(begin, end, dtype=np.int32)))
-            begin = end
 
     def placed(self, total: int) -> Stripes:
         """Return the stripes in arrays for ``total`` of them, the others absent."""
         return overlaid(absent(total, self.stripes.width), np.arange(self.first, self.end), self.stripes)
+
+
+def portions(ends: Offsets, most: int) -> Iterator[tuple[int, int]]:
+    """Cut things that lie one behind the other, and end at ``ends``, into portions of at most ``most``, or of one.
+
+    >>> list(portions(np.array([3, 5, 20, 22]), 6))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    begin = 0
+    while begin < len(ends):
+        upto = (ends[begin - 1] if begin else 0) + most
+        end = max(begin + 1, int(np.searchsorted(ends, upto, "right")))
+        yield begin, end
+        begin = end
 
 
 def absent(total: int, width: int) -> Stripes:
@@ -163,21 +175,48 @@ def byte_sizes(stripes: Stripes) -> Offsets:
 
 
 def of_lists(offsets: Offsets, values: Ids, width: int) -> Stripes:
-    """Return a list of numbers for each lane, ascending, as plain stripes.
+    """Return stripes in which each lane reaches a list of numbers.
 
-    >>> of_lists(np.array([0, 2, 2, 3]), np.array([4, 5, 9], np.int32), width=2).numbers
-    array([2, 2, 4, 5, 1, 1, 9], dtype=int32)
+    >>> held = of_lists(np.array([0, 2, 2, 3]), np.array([4, 7, 9], np.int32), width=2)
+    >>> held.numbers.tolist(), held.lengths.tolist()
+    ([4, 0, 6, 9, 0], [3, 2])
     """
-    lanes = len(offsets) - 1
-    count = -(-lanes // width)
-    ends = np.full(count * width + 1, offsets[-1])
-    ends[: lanes + 1] = offsets
-    begins = ends[:-1:width]
-    heads = (ends[1:].reshape(count, width) - begins[:, None]).astype(np.int32)
-    parts = [part for s in range(count) for part in (heads[s], values[begins[s] : ends[(s + 1) * width]])]
-    lengths = (width + heads[:, -1]).astype(np.int32) if count else np.zeros(0, np.int32)
-    numbers = np.concatenate([np.zeros(0, np.int32), *parts])
-    return Stripes(_before(lengths), lengths, np.full(count, PLAIN), numbers, np.zeros(0, np.uint64), width)
+    lanes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((lanes, values, lanes // width))
+    ends = np.searchsorted(lanes, np.arange(0, len(offsets) - 1 + width, width))
+    return _of_pairs(ends, values[order], (lanes % width)[order], width)
+
+
+@compiled
+def _of_pairs(ends: Offsets, values: Ids, lanes: Offsets, width: int) -> Stripes:
+    """Return stripes of pairs that are sorted by their numbers in each stripe."""
+    count, most = len(ends) - 1, len(values)
+    starts, lengths = np.zeros(count, np.int64), np.zeros(count, np.int32)
+    places = np.zeros(count, np.int64)
+    numbers, words = np.empty(2 * most, np.int32), np.empty(2 * most, np.uint64)
+    firsts, entry_words = np.empty(2 * most, np.int32), np.empty(2 * most, np.uint64)
+    n_numbers = n_words = np.int64(0)
+    for s in range(count):
+        n, k = np.int64(0), ends[s]
+        while k < ends[s + 1]:
+            number, word = np.int64(values[k]), _ZERO
+            while k < ends[s + 1] and values[k] == number:
+                word |= _ONE << np.uint64(lanes[k])
+                k += 1
+            n = put(firsts, entry_words, n, number, word)
+            n = put(firsts, entry_words, n, number + 1, _ZERO)
+        starts[s], places[s] = n_numbers, n_words
+        lengths[s] = n
+        pairs = plain_pairs(firsts, entry_words, np.int64(0), np.int64(0), n, width)
+        if pairs >= 0:
+            places[s], lengths[s] = PLAIN, plain_size(pairs)
+            write_plain(firsts, entry_words, n, width, numbers, n_numbers)
+        else:
+            copy(firsts, np.int64(0), n, numbers, n_numbers)
+            copy(entry_words, np.int64(0), n, words, n_words)
+            n_words += n
+        n_numbers += lengths[s]
+    return Stripes(starts, lengths, places, numbers[:n_numbers], words[:n_words], width)
 
 
 @compiled
@@ -260,27 +299,23 @@ def held_pairs(stripes: Stripes) -> int:
         if length > 0 and place >= 0:
             total += pairs_upto(stripes.numbers, stripes.words, start, place, length, np.int64(2**62))
         elif length > 0:
-            total += length - stripes.width
+            total += length - 1
     return total
 
 
+@compiled
 def reached_by(stripes: Stripes, begin: int, end: int, sizes: Ids, before: Offsets) -> Offsets:
     """Return how many vertices each lane of the stripes from ``begin`` to ``end`` reaches, its own included.
 
     Components have ``sizes``; ``before`` has for each number how many vertices are in components with smaller ones.
     """
-    return _reached_by(stripes, begin, end, sizes, before, spread(len(sizes)))
-
-
-@compiled
-def _reached_by(stripes: Stripes, begin: int, end: int, sizes: Ids, before: Offsets, scratch: Spread) -> Offsets:
     width = stripes.width
     found = np.zeros((end - begin) * width, np.int64)
     for s in range(begin, end):
         first = (s - begin) * width
         for lane in range(min(width, len(sizes) - s * width)):
             found[first + lane] = sizes[s * width + lane]
-        firsts, words = entries(stripes, s, scratch)
+        firsts, words = entries(stripes, s)
         for k in range(len(firsts) - 1):
             word, more = words[k], before[firsts[k + 1]] - before[firsts[k]]
             while word:

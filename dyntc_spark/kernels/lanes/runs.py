@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled
-from dyntc_spark.kernels.lanes.stripes import Spread, Stripes, entries, spread
-from dyntc_spark.kernels.reach import Ids
+from dyntc_spark.kernels.ids import Ids, Words
+from dyntc_spark.kernels.lanes.stripes import Stripes, entries
 
 _ONE = np.uint64(1)
 
@@ -40,19 +39,19 @@ def runs(stripes: Stripes, which: Ids, several: Ids) -> Runs:
     >>> found.first.tolist(), found.last.tolist(), found.word.tolist()
     ([1, 4, 2], [3, 5, 2], [5, 4, 4])
     """
-    return _runs(stripes, which, several, spread(len(stripes.starts) * stripes.width))
+    return _runs(stripes, which, several)
 
 
 @compiled
-def _runs(stripes: Stripes, which: Ids, several: Ids, scratch: Spread) -> Runs:
+def _runs(stripes: Stripes, which: Ids, several: Ids) -> Runs:
     width, room = stripes.width, len(several)
     for s in which:
-        room += 2 * max(np.int64(stripes.lengths[s]), 0)  # a plain number may begin an entry, and end one
+        room += 2 * max(np.int64(stripes.lengths[s]), 0)  # a pair may begin an entry, and end one
     stripe, first, last = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
     word, count = np.empty(room, np.uint64), 0
     for each in which:
         s = np.int64(each)
-        numbers, words = entries(stripes, s, scratch)
+        numbers, words = entries(stripes, s)
         for k in range(len(numbers) - 1):
             if words[k]:
                 stripe[count], first[count], last[count], word[count] = s, numbers[k], numbers[k + 1] - 1, words[k]

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import lean_inner
+from dyntc_spark.kernels.ids import Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
-from dyntc_spark.kernels.lanes.stripes import Spread, bit_of, position, spread
-from dyntc_spark.kernels.reach import Ids, Offsets
+from dyntc_spark.kernels.lanes.stripes import bit_of, plain_word, position
 
 _ZERO = np.uint64(0)
 
@@ -29,7 +28,6 @@ class Scratch(NamedTuple):
     slots: Words  #: a row for each slot: `NUMBER`, `BEFORE`, `WORD`, `DOUBTED`
     heap: Offsets  #: slots that are to be looked at, the highest label first: label and slot
     counts: Offsets  #: `USED`, `QUEUED`, `LOOKED`, `CHANGED`, `COST`
-    spread: Spread  #: for plain stripes
     changed: Queue  #: numbers whose words have changed; empty between two calls
     numbers: Ids  #: what `changed` found: the numbers, ascending
     values: Words  #: and their words
@@ -47,13 +45,13 @@ IN_HEAP = np.uint64(1 << 40)
 
 
 class View(NamedTuple):
-    """A stripe that is worked on: its entries, its first lane, how many it has, and those that are left out."""
+    """A stripe that is worked on."""
 
-    firsts: Ids
-    words: Words
-    first: int
-    width: int
-    ignored: np.uint64
+    firsts: Ids  #: the numbers of its entries; a plain stripe as it is kept
+    words: Words  #: the words of its entries; a plain stripe has none
+    first: int  #: its first lane
+    width: int  #: how many lanes it has
+    ignored: np.uint64  #: lanes that are left out
 
 
 def scratch(size: int) -> Scratch:
@@ -63,11 +61,20 @@ def scratch(size: int) -> Scratch:
         np.empty((size, 4), np.uint64),
         np.empty((size, 2), np.int64),
         np.zeros(5, np.int64),
-        spread(size),
         new_queue(size),
         np.empty(size, np.int32),
         np.empty(size, np.uint64),
     )
+
+
+@lean_inner
+def kept_word(firsts: Ids, words: Words, width: int, number: int) -> np.uint64:
+    """Return the word of a number in a stripe that is worked on, as it was before: a binary search."""
+    if len(words) < len(firsts):
+        return plain_word(firsts, width, np.int64(0), len(firsts), number)
+    found = position(firsts, np.int64(0), len(firsts), number)
+    word: np.uint64 = words[found - 1] if found else _ZERO
+    return word
 
 
 @lean_inner
@@ -79,8 +86,7 @@ def slot_of(
     if slot < 0:
         slot = int(counts[USED])
         counts[USED] = slot + 1
-        found = position(firsts, np.int64(0), len(firsts), np.int64(number))
-        word = words[found - 1] if found else _ZERO
+        word = kept_word(firsts, words, lanes[1], np.int64(number))
         word = (word | bit_of(np.int64(number), lanes[0], lanes[1])) & ~lanes[2]
         of[number] = slot
         slots[slot, NUMBER], slots[slot, BEFORE] = number, word

@@ -5,18 +5,19 @@ The package's header has the algorithm. Between the steps the caller copies what
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled, lean_inner
+from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes.adjacency import delete
 from dyntc_spark.kernels.lanes.arrays import copy
-from dyntc_spark.kernels.lanes.batch import COPY, EDGE, JOIN, LOOK, Events, revise
+from dyntc_spark.kernels.lanes.batch import revise
 from dyntc_spark.kernels.lanes.graph import Graph, Merges, broken
+from dyntc_spark.kernels.lanes.shrink_grow import COPY, EDGE, JOIN, LOOK, Events
 from dyntc_spark.kernels.lanes.slots import Scratch
 from dyntc_spark.kernels.lanes.stripes import Stripes, has_bit
-from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Edges of a tail that are tried to show that the loss of one of them changes nothing.
 FEW_EDGES = 64
@@ -39,13 +40,27 @@ class Told(NamedTuple):
     ignored: Ids  #: lanes that are left out
 
 
+class Pools(Protocol):
+    """Who has memory for the pools of stripes."""
+
+    def enlarged(self, stripes: Stripes, numbers: int, words: int) -> tuple[Stripes, tuple[int, int]]:
+        """Return the stripes in pools with room for so many more numbers and words, and what they use of these."""
+
+
+class Held(NamedTuple):
+    """Stripes, what is used of their pools, and who has more room."""
+
+    stripes: Stripes
+    used: tuple[int, int]  #: numbers and words, those of older versions included; what lies behind is free
+    pools: Pools
+
+
 class Revised(NamedTuple):
-    """Stripes that were written anew."""
+    """Stripes of which some were written anew."""
 
     altered: Ids
-    stripes: Stripes
-    complete: bool = True  #: whether the work was done within its budget
-    in_place: bool = False  #: whether they are in the pools of the other stripes, and not in pools of their own
+    held: Held
+    complete: bool  #: whether the work was done within its budget
 
 
 def lose(graph: Graph, keys: Offsets, turned: Offsets) -> Lost:
@@ -98,58 +113,48 @@ def _is_covered(graph: Graph, stripes: Stripes, u: int, c: int, d: int) -> bool:
     return False
 
 
-def shrink(
-    graph: Graph,
-    stripes: Stripes,
-    lost: Lost,
-    parts: Merges,
-    scratch: Scratch,
-    budget: int,
-    used: tuple[int, int] | None = None,
-) -> Revised:
-    """Shrink the stripes that the loss of edges, and of ``parts`` of components, concerns.
-
-    They are written to the pools, behind the ``used`` numbers and words, if that is given and there is room.
-    """
-    return _revised(graph, stripes, _losses(graph, stripes, lost, parts), True, scratch, budget, used)
+def shrink(graph: Graph, held: Held, lost: Lost, parts: Merges, scratch: Scratch, budget: int) -> Revised:
+    """Shrink the stripes that the loss of edges, and of ``parts`` of components, concerns."""
+    return _revised(graph, held, _losses(graph, held.stripes, lost, parts), True, scratch, budget)
 
 
 def grow(
     graph: Graph,
-    stripes: Stripes,
+    held: Held,
     keys: Offsets,
     tails: Ids,
     parts: Merges,
     merges: Merges,
     scratch: Scratch,
     budget: int,
-    used: tuple[int, int] | None = None,
 ) -> Revised:
     """Grow the stripes that new edges, ``parts`` of components with new lanes, and merged components concern.
 
     ``tails`` has the components of the tails of ``keys`` before the merges. An edge along a path changes nothing.
-    ``used`` is as in `shrink`.
     """
-    return _revised(graph, stripes, _gains(graph, stripes, keys, tails, parts, merges), False, scratch, budget, used)
+    return _revised(graph, held, _gains(graph, held.stripes, keys, tails, parts, merges), False, scratch, budget)
 
 
-def _revised(
-    graph: Graph,
-    stripes: Stripes,
-    told: Told,
-    shrinking: bool,
-    scratch: Scratch,
-    budget: int,
-    used: tuple[int, int] | None,
-) -> Revised:
-    """Sort the events by their tails, and revise the stripes."""
+def _revised(graph: Graph, held: Held, told: Told, shrinking: bool, scratch: Scratch, budget: int) -> Revised:
+    """Sort the events by their tails, and revise the stripes, in larger pools where these are full."""
     starts, events, ignored = told
     if len(starts) > 1:
         order = np.argsort(events.tails)
         events = Events(events.tails[order], events.heads[order], events.kinds[order])
     ignored = np.sort(ignored) if len(ignored) > 1 else ignored
-    behind = (len(stripes.numbers), len(stripes.words)) if used is None else used
-    return Revised(*revise(graph, stripes, starts, events, ignored, shrinking, scratch, budget, behind))
+    stripes, used, pools = held
+    begin, every = 0, []
+    while True:
+        some, stripes, (*ends, begin, numbers, words) = revise(
+            graph, stripes, starts, events, ignored, shrinking, scratch, budget, begin, used
+        )
+        used = ends[0], ends[1]
+        every.append(some)
+        if not numbers:
+            break
+        stripes, used = pools.enlarged(stripes, numbers, words)
+    altered = np.concatenate(every) if len(every) > 1 else some
+    return Revised(altered, Held(stripes, used, pools), begin == len(stripes.starts))
 
 
 @compiled
@@ -202,18 +207,23 @@ def _gains(graph: Graph, stripes: Stripes, keys: Offsets, tails: Ids, parts: Mer
     return Told(starts[:n], Events(begins[:n], heads[:n], kinds[:n]), merges.gone)
 
 
+def brought(held: Held, which: Ids, made: Stripes) -> Held:
+    """Put stripes that come from elsewhere in the places ``which``, behind the others in the pools."""
+    stripes, used, pools = held
+    more = len(made.numbers), len(made.words)
+    if used[0] + more[0] > len(stripes.numbers) or used[1] + more[1] > len(stripes.words):
+        stripes, used = pools.enlarged(stripes, *more)
+    return Held(_behind(stripes, which, made, *used), (used[0] + more[0], used[1] + more[1]), pools)
+
+
 @compiled
-def with_stripes(stripes: Stripes, revised: Revised, numbers: int, words: int) -> Stripes:
-    """Return the stripes with the revised ones, which are copied behind so much of the pools unless they are there."""
+def _behind(stripes: Stripes, which: Ids, made: Stripes, numbers: int, words: int) -> Stripes:
+    """Return the stripes with others, which are copied behind so much of the pools."""
     starts, lengths, places = stripes.starts.copy(), stripes.lengths.copy(), stripes.places.copy()
-    made = revised.stripes
-    if revised.in_place:
-        numbers = words = 0
-    else:
-        copy(made.numbers, np.int64(0), len(made.numbers), stripes.numbers, numbers)
-        copy(made.words, np.int64(0), len(made.words), stripes.words, words)
-    for k in range(len(revised.altered)):
-        s = revised.altered[k]
+    copy(made.numbers, np.int64(0), len(made.numbers), stripes.numbers, numbers)
+    copy(made.words, np.int64(0), len(made.words), stripes.words, words)
+    for k in range(len(which)):
+        s = which[k]
         starts[s], lengths[s] = made.starts[k] + numbers, made.lengths[k]
         places[s] = made.places[k] + words if made.places[k] >= 0 else made.places[k]
     return Stripes(starts, lengths, places, stripes.numbers, stripes.words, stripes.width)

@@ -1,9 +1,10 @@
-"""Stripes as they are kept: entries of equal words, or lists of plain numbers, in one pool.
+"""Stripes as they are kept: entries of equal words, or plain keys of pairs, in one pool.
 
 An *entry* is a number and a word: the word holds from this number on, up to the next entry of the stripe. Numbers
 before the first entry have the word 0, and the last entry of a stripe that is not empty has the word 0. Twelve bytes
-an entry, gaps included. Where that is more than the pairs would take as numbers, a stripe is *plain*:
-where the list of each lane ends, and then the lists, ascending; four bytes a pair.
+an entry, gaps included. Where that is more than the pairs would take as numbers, a stripe is *plain*: the first
+number that it reaches, and then a key for each pair, ascending; four bytes a pair. A key is
+``(number - first number) * width + lane``. So the pairs of a number lie together, in this form, too.
 
 The bit of a component in its own stripe is never stored (see the package's header).
 """
@@ -15,16 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest, popcount
-from dyntc_spark.kernels.block import Words
 from dyntc_spark.kernels.compile import compiled, lean, lean_inner
+from dyntc_spark.kernels.ids import Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy
-from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
-from dyntc_spark.kernels.reach import Ids, Offsets
 
 #: Lanes of a stripe: the bits of a word.
 LANES = 64
 ENTRY_BYTES, NUMBER_BYTES = 12, 4
-#: ``Stripes.places`` of a stripe that keeps plain numbers.
+#: ``Stripes.places`` of a plain stripe.
 PLAIN = -1
 #: ``Stripes.lengths`` of a stripe that is somewhere else; its place is 0. Whoever asks finds it empty.
 ABSENT = -1
@@ -32,6 +31,7 @@ ABSENT = -1
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _PART = 64  # entries whose pairs are counted without a question
 _FEW = 8  # entries that are looked at one by one before a binary search
+_MOST_KEYS = 2**31  # keys are below this
 
 
 class Stripes(NamedTuple):
@@ -39,8 +39,8 @@ class Stripes(NamedTuple):
 
     starts: Offsets  #: where each stripe begins in ``numbers``
     lengths: Ids  #: how many numbers it has there, or `ABSENT`
-    places: Offsets  #: where its words begin in ``words``; `PLAIN` for a stripe of plain numbers
-    numbers: Ids  #: pool: the first number of each entry; of a plain stripe where lists end, and the lists
+    places: Offsets  #: where its words begin in ``words``; `PLAIN` for a plain stripe
+    numbers: Ids  #: pool: the first number of each entry; of a plain stripe its first number, and the keys
     words: Words  #: pool: the word of each entry
     width: int  #: lanes of a stripe
 
@@ -75,22 +75,28 @@ def word_at(stripes: Stripes, s: int, number: int) -> np.uint64:
         found = position(stripes.numbers, start, length, number)
         kept: np.uint64 = stripes.words[place + found - 1] if found else _ZERO
         return kept
-    word: np.uint64 = _ZERO
-    if length:
-        for lane in range(stripes.width):
-            if has_plain(stripes.numbers, stripes.width, start, lane, number):
-                word |= _ONE << np.uint64(lane)
+    word: np.uint64 = plain_word(stripes.numbers, stripes.width, start, length, number) if length else _ZERO
     return word
 
 
 @lean
-def has_plain(numbers: Ids, width: int, start: int, lane: int, number: int) -> bool:
-    """Return whether the list of a lane, in the plain stripe that begins at ``start``, has a number."""
-    heads = start + width
-    begin = np.int64(numbers[start + lane - 1]) if lane else 0
-    size = np.int64(numbers[start + lane]) - begin
-    found = position(numbers, heads + begin, size, number)
-    return found > 0 and numbers[heads + begin + found - 1] == number
+def plain_word(numbers: Ids, width: int, start: int, length: int, number: int) -> np.uint64:
+    """Return the word of a number in the plain stripe that begins at ``start``, and is not empty."""
+    word: np.uint64 = _ZERO
+    key = (number - numbers[start]) * width
+    at, end = start + 1 + position(numbers, start + 1, length - 1, key - 1), start + length
+    while at < end and numbers[at] < key + width:
+        word |= _ONE << np.uint64(numbers[at] - key)
+        at += 1
+    return word
+
+
+@lean
+def has_plain(numbers: Ids, width: int, start: int, length: int, lane: int, number: int) -> bool:
+    """Return whether a lane of the plain stripe that begins at ``start``, and is not empty, reaches a number."""
+    key = (number - numbers[start]) * width + lane
+    found = position(numbers, start + 1, length - 1, key)
+    return found > 0 and int(numbers[start + found]) == key
 
 
 @lean
@@ -98,45 +104,41 @@ def has_bit(stripes: Stripes, s: int, lane: int, number: int) -> bool:
     """Return whether a lane of a stripe reaches a number, which is not its own."""
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
     if place < 0:
-        return length > 0 and has_plain(stripes.numbers, stripes.width, start, lane, number)
+        return length > 0 and has_plain(stripes.numbers, stripes.width, start, length, lane, number)
     found = position(stripes.numbers, start, length, number)
     return found > 0 and (stripes.words[place + found - 1] >> np.uint64(lane)) & _ONE != _ZERO
 
 
-class Spread(NamedTuple):
-    """Scratch space in which the lists of a plain stripe become words."""
-
-    words: Words  #: by number: 0 between two calls
-    queue: Queue  #: numbers with a word; empty between two calls
-
-
-def spread(size: int) -> Spread:
-    """Return scratch space for numbers below ``size``; pages that are never written take no memory."""
-    return Spread(np.zeros(size, np.uint64), new_queue(size))
+@lean
+def number_of(key: int, width: int) -> int:
+    """Return the number of a key, less the first number of its stripe."""
+    number: int = key >> 6 if width == LANES else key // width
+    return number
 
 
 @compiled
-def entries(stripes: Stripes, s: int, scratch: Spread) -> tuple[Ids, Words]:
-    """Return the entries of a stripe, whatever its form: as they are kept, or made of plain numbers."""
+def entries(stripes: Stripes, s: int) -> tuple[Ids, Words]:
+    """Return the entries of a stripe, whatever its form: as they are kept, or made of the keys of a plain one."""
     start, length, place = stripes.starts[s], max(np.int64(stripes.lengths[s]), 0), stripes.places[s]
     if place >= 0 or length == 0:
         return stripes.numbers[start : start + length], stripes.words[place : place + length]
-    numbers, firsts, words = np.empty(length, np.int32), np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
-    bits, upper, top = scratch.queue
-    heads, lane = start + stripes.width, 0
-    for k in range(length - stripes.width):
-        while stripes.numbers[start + lane] <= k:
-            lane += 1
-        number = np.int64(stripes.numbers[heads + k])
-        add(bits, upper, top, number)
-        scratch.words[number] |= _ONE << np.uint64(lane)
-    count = np.int64(0)
-    for k in range(drain(bits, upper, top, numbers)):
-        number = np.int64(numbers[k])
-        count = put(firsts, words, count, number, scratch.words[number])
-        count = put(firsts, words, count, number + 1, _ZERO)
-        scratch.words[number] = _ZERO
+    firsts, words = np.empty(2 * length, np.int32), np.empty(2 * length, np.uint64)
+    count = _unpacked(stripes.numbers, start, length, stripes.width, firsts, words)
     return firsts[:count], words[:count]
+
+
+@lean_inner
+def _unpacked(numbers: Ids, start: int, length: int, width: int, firsts: Ids, words: Words) -> int:
+    """Write the entries of a plain stripe; return how many there are."""
+    base, at, end, count = np.int64(numbers[start]), start + 1, start + length, 0
+    while at < end:
+        number, word = number_of(np.int64(numbers[at]), width), _ZERO
+        while at < end and numbers[at] < (number + 1) * width:
+            word |= _ONE << np.uint64(numbers[at] - number * width)
+            at += 1
+        count = put(firsts, words, count, base + number, word)
+        count = put(firsts, words, count, base + number + 1, _ZERO)
+    return count
 
 
 @lean
@@ -214,43 +216,67 @@ def pairs_upto(firsts: Ids, words: Words, at: int, word_at: int, count: int, mos
 
 
 @lean
-def plain_size(pairs: int, width: int) -> int:
+def plain_size(pairs: int) -> int:
     """Return how many numbers a plain stripe with so many pairs keeps."""
-    return width + pairs if pairs else 0
+    return pairs + 1 if pairs else 0
 
 
 @lean
 def plain_pairs(firsts: Ids, words: Words, at: int, word_at: int, count: int, width: int) -> int:
-    """Return how many pairs a stripe has that takes less room as plain numbers; -1 if it does not.
+    """Return how many pairs a stripe has that takes less room as plain keys; -1 if it does not, or keys get too large.
 
     Its entries are those from ``at`` and ``word_at`` on.
     """
-    most = (ENTRY_BYTES * count - 1) // NUMBER_BYTES - width
-    pairs = pairs_upto(firsts, words, at, word_at, count, most) if most >= 0 else 0
+    if not count or (np.int64(firsts[at + count - 1]) - firsts[at]) * width > _MOST_KEYS:
+        return -1
+    most = (ENTRY_BYTES * count - 1) // NUMBER_BYTES - 1
+    pairs = pairs_upto(firsts, words, at, word_at, count, most)
     return pairs if pairs <= most else -1
 
 
-@compiled
+@lean
 def write_plain(firsts: Ids, words: Words, count: int, width: int, numbers: Ids, begin: int) -> None:
     """Write entries as a plain stripe into ``numbers``, from ``begin`` on."""
-    ends = np.zeros(width + 1, np.int64)
+    base, at = firsts[0], begin + 1
+    numbers[begin] = base
     for k in range(count - 1):
-        word = words[k]
+        for number in range(firsts[k] - base, firsts[k + 1] - base):
+            word = words[k]
+            while word:
+                numbers[at] = number * width + lowest(word)
+                at += 1
+                word &= word - _ONE
+
+
+@lean
+def has_keys(kept: Ids, first: int, last: int, width: int) -> bool:
+    """Return whether numbers from ``first`` to ``last`` have keys in a plain stripe, as it is kept."""
+    base = int(kept[0])
+    return first >= base and (last + 1 - base) * width <= _MOST_KEYS
+
+
+@lean
+def revised_plain(kept: Ids, numbers: Ids, values: Words, width: int, to: Ids, begin: int) -> int:
+    """Write a plain stripe in which ``numbers`` (ascending) have ``values``, from ``begin`` on; return how long it is.
+
+    Needs room for ``width`` keys more for each of ``numbers``.
+    """
+    base, made, done, end = np.int64(kept[0]), begin + 1, np.int64(1), np.int64(len(kept))
+    to[begin] = base
+    for k in range(len(numbers)):
+        key = (numbers[k] - base) * width
+        upto = done + position(kept, done, end - done, key - 1)
+        copy(kept, done, upto, to, made)
+        made, done = made + upto - done, upto
+        while done < end and kept[done] < key + width:
+            done += 1
+        word = values[k]
         while word:
-            ends[lowest(word) + 1] += firsts[k + 1] - firsts[k]
+            to[made] = key + lowest(word)
+            made += 1
             word &= word - _ONE
-    for lane in range(width):
-        ends[lane + 1] += ends[lane]
-        numbers[begin + lane] = ends[lane + 1]
-    heads = begin + width
-    for k in range(count - 1):
-        word = words[k]
-        while word:
-            bit = lowest(word)
-            word &= word - _ONE
-            for number in range(firsts[k], firsts[k + 1]):
-                numbers[heads + ends[bit]] = number
-                ends[bit] += 1
+    copy(kept, done, end, to, made)
+    return plain_size(made + end - done - begin - 1)
 
 
 @lean
@@ -262,11 +288,11 @@ def row(stripes: Stripes, s: int, lane: int, found: Ids) -> int:
     start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
     count = 0
     if place < 0:
-        if length:
-            heads = start + stripes.width
-            begin = np.int64(stripes.numbers[start + lane - 1]) if lane else 0
-            count = int(stripes.numbers[start + lane]) - begin
-            copy(stripes.numbers, heads + begin, heads + begin + count, found, np.int64(0))
+        for k in range(start + 1, start + length):
+            number = number_of(np.int64(stripes.numbers[k]), stripes.width)
+            if stripes.numbers[k] == number * stripes.width + lane:
+                found[count] = stripes.numbers[start] + number
+                count += 1
         return count
     bit = _ONE << np.uint64(lane)
     for k in range(length - 1):

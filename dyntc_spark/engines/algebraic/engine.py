@@ -1,0 +1,398 @@
+"""The engine ``algebraic``: any digraph, by the inverse of ``I - A∘R`` modulo primes (Sankowski 2004).
+
+Each edge has a random weight modulo each of a few primes, ``R``. ``M = (I - A∘R)⁻¹`` is kept as a
+``LazyMatrix`` (section 4.2): ``M = I + Lazy + J·I``. ``M[x, y]`` is a quotient of polynomials in the
+weights whose numerator is the zero polynomial exactly when no path leads from ``x`` to ``y``. So an
+entry other than 0 is a certain "yes", and a "no" is wrong with probability at most ``n/p`` a prime
+(Zippel 1979, Schwartz 1980). On an acyclic graph with weights 1 this is section 7.
+
+A batch of any mixture and shape is one update of small rank (``update``): one job reads the
+columns of the changed sources and the rows of the changed targets, the driver solves a small
+system and appends to the buffers. A deletion costs what an insertion costs, and all costs follow
+the ancestors and descendants of what has changed, not ``n²``. A batch whose system is beyond what is
+solved at once is split into several updates, or ``M`` is built again, whichever is likely to be
+faster. When the small system is singular,
+which one weight in ``p`` can cause, the edges of the changed sources get fresh weights; when it still
+is, all edges do, and ``M`` is built again.
+
+With ``verify``, the rows that a batch touched are certified (``closure.certificate``) before it
+counts. Where a row lacks something, which is what a wrong "no" looks like, ``M`` is built again
+with fresh weights, and with one prime more as long as that fails. Then no answer is ever wrong:
+chance decides only how long a batch takes (Las Vegas), and few primes will do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import DataFrame, SparkSession
+
+from dyntc_spark.blocks.grid import Axis
+from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.rings import Modular
+from dyntc_spark.blocks.state import Backend
+from dyntc_spark.engines.algebraic.build import Parts, fill
+from dyntc_spark.engines.algebraic.graph import Graph
+from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
+from dyntc_spark.engines.algebraic.solve import REACH, SECONDS_A_PRODUCT, LargeSystem
+from dyntc_spark.engines.algebraic.touched import Touched, ancestors, compared, pairs
+from dyntc_spark.engines.algebraic.update import Factors, Lines, WideUpdate, factors, gathered
+from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.certificate import certify_matrix
+from dyntc_spark.engines.edge_set import EdgeSet, checked
+from dyntc_spark.engines.transfer import DRIVER_BYTES
+from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
+from dyntc_spark.kernels.block import Ints
+from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.kernels.primes import primes_needed, random_primes
+from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
+from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
+from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
+from dyntc_spark.matrices.lazy.sizes import exceeds
+
+SPARSE_BITS, DENSE_BITS = 26, 23  #: of a prime; products of dense blocks are fast up to 23
+DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense blocks
+REPAIRS = 2.0**-10  #: with ``verify``, about this chance that a build has to be repaired is worth one prime less
+ATTEMPTS = 64  #: builds with fresh weights before the primes are given up
+REDRAWS = 2  #: fresh weights for the touched rows before all edges get some
+COUNTED = ("batches", "builds", "repairs", "redraws", "singular", "splits", "rebuilt_batches", "certified_rows")
+
+
+class Algebraic(Engine):
+    """The closure of any digraph, by an inverse modulo random primes.
+
+    Parameters
+    ----------
+    backend
+        Where the matrix lives; by default in this process.
+    error_probability
+        Without ``verify``: bound on the chance that any pair of vertices is wrongly answered "no".
+    verify
+        Certify every build and the rows that a batch touched, so that every answer is right.
+    seed
+        Of the generator that draws primes and weights; by default they are unpredictable.
+    primes
+        Use these primes, whatever they mean for the error; repairs add to them.
+    epsilon, budget, worst_case
+        See ``LazyMatrix``.
+
+    Examples
+    --------
+    >>> engine = Algebraic(seed=1)
+    >>> engine.init(Edges.of([0, 1, 2], [1, 2, 1]), vertices=4)
+    >>> engine.query([0, 2, 2, 3], [2, 1, 0, 3])
+    array([ True,  True, False,  True])
+    >>> engine.apply(inserted=Edges.of([2], [3]), deleted=Edges.of([2], [1]))
+    >>> engine.descendants([1]).targets
+    array([1, 2, 3])
+    >>> engine.ancestors([2]).sources
+    array([0, 1, 2])
+    >>> engine.verify().holds
+    True
+    """
+
+    name: ClassVar[str] = "algebraic"
+    exact: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        backend: Backend | None = None,
+        *,
+        error_probability: float = 1e-12,
+        verify: bool = True,
+        seed: int | np.random.Generator | None = None,
+        primes: Sequence[int] | None = None,
+        epsilon: float | None = None,
+        budget: int = BUDGET,
+        worst_case: bool = False,
+    ) -> None:
+        if not 0 < error_probability < 1:
+            raise OptionError("an error probability between 0 and 1", f"{error_probability!r}", "1e-12 suits most.")
+        self._where: Backend = backend or LocalBackend()
+        self._options: dict[str, Any] = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
+        self._error_probability = error_probability
+        self._verify = verify
+        self._random = np.random.default_rng(seed)
+        self._given = tuple(primes) if primes is not None else None
+        self._graph = Graph(Edges.of(), 0)
+        self._matrix: LazyMatrix | None = None
+        self._touched: Touched | None = None
+        self._build_seconds, self._bits = 0.0, SPARSE_BITS
+        self._lengths = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._bytes = 0
+        self._differences: tuple[Edges, Edges] | None = None  # of a batch that had to build
+        self._pairs: int | None = None  # counted on Spark when first asked for
+        self._counts = dict.fromkeys(COUNTED, 0)
+
+    # --- Init, Insert, Delete ----------------------------------------------------------------
+
+    def init(self, edges: Edges, vertices: int) -> None:
+        """Start again with these edges: the pairs times the mean degree, and n³ inside components only."""
+        self._build(EdgeSet.of(checked(edges, vertices)).edges, vertices)
+
+    def apply(self, inserted: Edges, deleted: Edges) -> None:
+        """Insert and delete edges as one update of M, of rank at most the number of distinct sources or targets."""
+        graph = self._graph
+        inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
+        inserted = _where(inserted, ~graph.has(inserted))
+        deleted = _where(deleted, graph.has(deleted))
+        self._counts["batches"] += 1
+        if not len(inserted) and not len(deleted):
+            self._touched = Touched.nothing(self.matrix)
+            return
+        before, saved = self.matrix, dict(self.__dict__)
+        graph.apply(inserted, deleted)
+        try:
+            self._pairs = None
+            rows = self._update(inserted, deleted)
+            if rows is not None:
+                self._build(graph.edges, self.vertices)
+                if not any(exceeds(matrix, DRIVER_BYTES, rows) for matrix in (before, self.matrix)):
+                    self._differences = compared(before, self.matrix, rows)
+        except BaseException:
+            self.__dict__.update(saved)
+            graph.apply(deleted, inserted)
+            raise
+
+    def grow(self, vertices: int) -> None:
+        """Let the graph have this many vertices: no work; where there is no room left, stripes are appended.
+
+        Without ``verify`` a much larger graph may need more primes, and then it is built again.
+        """
+        if vertices < self.vertices:
+            raise ShapeMismatchError(
+                f"at least {self.vertices} vertices", f"{vertices}", "Use init to start again with fewer."
+            )
+        if vertices > self.matrix.shape[0]:
+            room = _room(vertices)
+            if not self._verify and self._given is None and len(self.primes) < self._needed(room, self._bits):
+                self._build(self.edges, vertices)
+                return
+            self.matrix.grow((room, room))
+        new = np.zeros(vertices - self.vertices, np.int64)
+        self._lengths = np.append(self._lengths[0], new), np.append(self._lengths[1], new)
+        self._graph.grow(vertices)
+
+    def _update(self, inserted: Edges, deleted: Edges) -> Indices | None:
+        """Change M by one update, the graph has changed already; if M has to be built again, give rows to compare."""
+        graph, primes, salts = self._graph, self.primes, self._graph.salts
+        edges, weights = graph.change(inserted, deleted, primes)
+        for redraw in range(REDRAWS + 1):
+            try:
+                lines = gathered(self.matrix, edges)
+                update = self._factors(edges, weights, lines)
+                break
+            except (LargeSystem, WideUpdate) as way:
+                self._counts["rebuilt_batches"] += 1
+                return ancestors(lines) if isinstance(way, LargeSystem) else np.arange(self.vertices)
+            except SingularMatrixError:
+                self._counts["singular"] += 1
+                if redraw == REDRAWS:
+                    return ancestors(lines)
+            salts = salts.copy()
+            salts[lines.sources] = self._random.integers(1, 2**63, size=len(lines.sources))
+            edges, weights = graph.redrawn(inserted, deleted, salts, primes)
+            self._counts["redraws"] += 1
+        touched = Touched.of(lines, update, self._lengths)
+        if self._verify and not self._counted(touched.certified(self.matrix, graph)).holds:
+            self._counts["repairs"] += 1
+            return touched.rows
+        self.matrix.update(*update)
+        graph.salts, self._touched, self._differences = salts, touched, None
+        return None
+
+    def _factors(self, edges: Edges, weights: Ints, lines: Lines) -> Factors:
+        """Solve at once, or in parts where the system is too large, unless building again is likely to be faster."""
+        residues, ring = weights % np.array(self.primes, np.int64)[:, None], self.matrix.ring
+        try:
+            return factors(edges, residues, lines, ring, REACH)
+        except LargeSystem as large:
+            parts = -(-large.lines // REACH)
+            # Each part solves, and brings the lines of the later ones up to date.
+            products = (lines.columns.nnz + lines.rows.nnz) / 2 * large.lines
+            if large.seconds / parts + SECONDS_A_PRODUCT * ring.planes * products > self._build_seconds:
+                raise
+            self._counts["splits"] += 1
+            return factors(edges, residues, lines, ring, parts=parts)
+
+    def _build(self, edges: Edges, vertices: int, *, certified: bool = False) -> None:
+        """Invert ``I - A∘R`` with fresh weights until that succeeds and is certified."""
+        started = time.perf_counter()
+        graph, parts = Graph(edges, vertices), Parts.of(edges, vertices)
+        room = _room(vertices)
+        self._bits = DENSE_BITS if parts.largest >= DENSE_COMPONENT else SPARSE_BITS
+        primes = self._given or random_primes(self._needed(room, self._bits), self._bits, self._random)
+        for _ in range(ATTEMPTS):
+            graph.key = int(self._random.integers(2**63))
+            matrix = LazyMatrix((room, room), Modular(primes), backend=self._where, **self._options)
+            self._counts["builds"] += 1
+            try:
+                found = fill(matrix, graph, parts)
+            except SingularMatrixError:
+                self._counts["singular"] += 1
+                continue
+            wanted = self._verify or certified
+            if wanted and not self._counted(certify_matrix(matrix, graph.successors)).holds:
+                self._counts["repairs"] += 1
+                primes = (*primes, *random_primes(1, SPARSE_BITS, self._random))
+                continue
+            self._matrix, self._graph, self._lengths = matrix, graph, found
+            self._touched = self._differences = self._pairs = None
+            self._bytes = sum(matrix.state.stored_bytes(name) for name in (BY_ROW, BY_COLUMN))
+            self._build_seconds = time.perf_counter() - started
+            return
+        raise SingularMatrixError(
+            f"a matrix that is invertible modulo {primes}", f"none in {ATTEMPTS} draws of weights", "Use larger primes."
+        )
+
+    def _needed(self, vertices: int, bits: int) -> int:
+        """Primes that are enough for a graph."""
+        chance, degree = (REPAIRS, 1) if self._verify else (self._error_probability, vertices)
+        return primes_needed(vertices**2, chance, bits, degree)
+
+    # --- certificate -------------------------------------------------------------------------
+
+    def verify(self) -> Certificate:
+        """Certify the whole closure, in one job; where that fails, build it again."""
+        found = self._counted(certify_matrix(self.matrix, self._graph.successors))
+        if found.holds:
+            return found
+        self._counts["repairs"] += 1
+        self._build(self.edges, self.vertices, certified=True)
+        return Certificate(found.rows, found.missing, repaired=True)
+
+    def changes(self) -> tuple[Edges, Edges] | None:
+        """The pairs that the last batch made reachable, and those that it made unreachable, sorted: one job.
+
+        A batch that had to build the matrix again has compared the rows that it can have changed. None when there is
+        no last batch: after ``init``, and after a ``verify`` that has repaired something, for then pairs that
+        were missing have come back that no batch has changed. None also where the lines to compare are too large for
+        the driver of a state on Spark.
+        """
+        if self._touched is None:
+            return self._differences
+        return None if self._touched.too_large(self.matrix) else self._touched.differences(self.matrix)
+
+    def _counted(self, found: Certificate) -> Certificate:
+        self._counts["certified_rows"] += found.rows
+        return found
+
+    # --- Query -------------------------------------------------------------------------------
+
+    def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether ``targets[q]`` is reachable from ``sources[q]``, for each ``q``: one job."""
+        x, y = self._known(sources), self._known(targets)
+        if len(x) != len(y):
+            raise ShapeMismatchError("as many sources as targets", f"{len(x)} and {len(y)}", "Pass parallel lists.")
+        return np.asarray(self.matrix.lookup(np.stack([x, y], axis=1)).any(axis=0) | (x == y))
+
+    def descendants(self, vertices: npt.ArrayLike) -> Edges:
+        """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted: one job."""
+        chosen = np.unique(self._known(vertices))
+        return pairs(chosen, self.matrix.gather(rows=chosen)[0])
+
+    def ancestors(self, vertices: npt.ArrayLike) -> Edges:
+        """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
+        chosen = np.unique(self._known(vertices))
+        turned = pairs(chosen, self.matrix.gather(columns=chosen)[1])
+        return Edges(turned.targets, turned.sources)
+
+    # --- looking -----------------------------------------------------------------------------
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices; they are numbered from 0."""
+        return self._graph.vertices
+
+    @property
+    def backend(self) -> str:
+        """Where the state is: ``"local"`` or ``"spark"``."""
+        return "local" if isinstance(self._where, LocalBackend) else "spark"
+
+    def moved(self, backend: Backend) -> Algebraic:
+        """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
+        matrix = self.matrix.moved(backend)
+        if matrix is self.matrix:
+            return self
+        other: Algebraic = copy(self)
+        other._where, other._matrix = backend, matrix
+        other._graph, other._counts = deepcopy(self._graph), dict(self._counts)
+        return other
+
+    def blocks(self, spark: SparkSession) -> DataFrame:
+        """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
+        return lazy_blocks(self.matrix, spark)
+
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
+        """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
+        del spark
+        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
+
+    @property
+    def edges(self) -> Edges:
+        """The edges of the graph, sorted."""
+        return self._graph.edges
+
+    @property
+    def primes(self) -> tuple[int, ...]:
+        """The primes."""
+        return self.matrix.ring.modulus or ()
+
+    @property
+    def matrix(self) -> LazyMatrix:
+        """``N = M - I`` modulo the primes."""
+        if self._matrix is None:
+            self.init(Edges.of(), 0)
+        assert self._matrix is not None  # noqa: S101  (init has set it)
+        return self._matrix
+
+    def stats(self) -> Mapping[str, Any]:
+        """Size, primes and what they are meant for, and the work of the certificate and of the lazy matrix.
+
+        ``repairs`` counts the builds that a failed certificate caused, ``singular`` the systems without a
+        solution, ``redraws`` the updates with fresh weights after one; ``affected`` are the vertices that reach a
+        source of the last batch, ``touched`` the lines that were certified after it. ``splits`` counts the batches
+        that were too large to be solved at once and became several updates, ``rebuilt_batches`` those for which a
+        build was likely to be faster. As many rows as are ``affected`` may have ``changed``. ``entries`` of the
+        matrix and ``bytes`` are those of the last build. On Spark one job a version counts the ``pairs``.
+        """
+        affected = len(self._touched.rows) if self._touched else self.vertices
+        if self.backend == "spark" and self._pairs is None:
+            self._pairs = pairs_reached(self.matrix, self.vertices)
+        return {
+            "vertices": self.vertices,
+            "edges": len(self._graph),
+            **({} if self._pairs is None else {"pairs": self._pairs}),
+            "primes": self.primes,
+            "error_probability": 0.0 if self._verify else None if self._given else self._error_probability,
+            **self._counts,
+            "entries": int(self._lengths[0].sum()),
+            "bytes": self._bytes,
+            "affected": affected,
+            "changed": affected,
+            "touched": len(self._touched.lines) if self._touched else self.vertices,
+            "seconds_of_last_build": self._build_seconds,
+            **self.matrix.stats(),
+        }
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the last build."""
+        return self._bytes
+
+    def _known(self, ids: npt.ArrayLike) -> Indices:
+        return Axis(self.vertices, 1).ids(ids, "vertex")
+
+
+def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
+    return Edges(edges.sources[kept], edges.targets[kept])
+
+
+def _room(vertices: int) -> int:
+    """Rows of the matrix: whole stripes, and some to spare."""
+    return -(-(vertices + vertices // 16 + 64) // HEIGHT) * HEIGHT

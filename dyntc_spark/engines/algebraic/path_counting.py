@@ -1,0 +1,390 @@
+"""The engine ``path_counting``: section 7, reachability in acyclic graphs by counting paths modulo random primes.
+
+``M[x, y]`` is the number of paths from ``x`` to ``y`` (``M[x, x] = 1``, the empty path; the
+paper leaves open that M starts at I). It is kept as a ``LazyMatrix`` modulo each of a few
+primes. A batch of edges is one update of M, in whatever direction; ``y`` is reachable
+from ``x`` where some residue is not 0.
+
+**What an answer means.** A "yes" is always right: a residue other than 0 is that of a
+number other than 0. A "no" is wrong if every prime divides the number of paths. A number
+below ``2^b`` has fewer than ``b/22`` prime factors of 23 bits, and there are at least
+``3·2^22 / (5·ln 2^22)`` such primes (Rosser and Schoenfeld 1962), so that one prime drawn at
+random hides it with probability below ``(5/3)·ln 2 · b / 2^22``. So many primes are drawn
+that the chance that *any* of the n² pairs is hidden is at most ``error_probability``
+(``kernels.primes.primes_needed``). The bound ``b`` is read off the graph (no pair has more
+paths than start in one vertex) with as much room again; when the graph outgrows it, new
+primes are drawn. This supposes that the changes do not depend on the primes, which are
+secret unless a seed is given.
+
+Acyclicity is never a matter of residues: a wrong "no" would let a cycle in, after which
+"yes" is no longer certain either. It is certified on the edges (``closure.topology``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+
+from dyntc_spark.blocks.columns import INTEGERS
+from dyntc_spark.blocks.grid import Axis
+from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.blocks.rings import Modular
+from dyntc_spark.blocks.state import Backend
+from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
+from dyntc_spark.engines.algebraic.path_numbers import PathCounts, bits_of
+from dyntc_spark.engines.algebraic.path_sweep import CountPaths, path_totals
+from dyntc_spark.engines.algebraic.path_update import Change, Lines
+from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.certificate import Successors, certify_matrix
+from dyntc_spark.engines.edge_set import EdgeSet, checked
+from dyntc_spark.engines.topology import Topology
+from dyntc_spark.engines.transfer import DRIVER_BYTES, UPDATE_BYTES
+from dyntc_spark.errors import EntryValueError, ShapeMismatchError
+from dyntc_spark.kernels.block import Ints, Sparse
+from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.kernels.primes import primes_needed, random_primes
+from dyntc_spark.matrices.lazy import sparse_lines
+from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
+from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, LazyMatrix
+from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
+from dyntc_spark.matrices.lazy.sizes import exceeds, update_exceeds
+
+PRIME_BITS = 23
+LEAST_BITS = 64  # path counts below 2**64 never ask for new primes
+
+
+class PathCounting(Engine):
+    """The closure of an acyclic digraph, by numbers of paths modulo random primes.
+
+    An update reads the columns of the changed sources and the rows of the changed
+    targets in one job, and appends to the buffers of the lazy matrix; now and then
+    these are folded in, by one more job. It costs the ancestors and descendants of
+    what changed, not n².
+
+    Parameters
+    ----------
+    backend
+        Where the matrix lives; by default in this process.
+    error_probability
+        Bound on the chance that any pair of vertices is wrongly answered "no".
+    seed
+        Of the generator that draws the primes; by default they are unpredictable.
+    primes
+        Use these primes, whatever they mean for the error.
+    epsilon, budget
+        See ``LazyMatrix``.
+    worst_case
+        Spread each rebuild over the updates that follow it. By default in this process, where it bounds the time of
+        every update; on Spark, where each share would be one more job, only if asked for.
+
+    Examples
+    --------
+    >>> engine = PathCounting(seed=1)
+    >>> engine.init(Edges.of([0, 0, 1, 2], [1, 2, 3, 3]), vertices=5)
+    >>> engine.query([0, 3, 4], [3, 0, 4])
+    array([ True, False,  True])
+    >>> engine.count_paths([0, 0], [3, 4]).counts
+    [2, 0]
+    >>> engine.apply(inserted=Edges.of([3], [4]), deleted=Edges.of([0, 1], [1, 3]))
+    >>> engine.descendants([0]).targets
+    array([0, 2, 3, 4])
+    >>> engine.apply(Edges.of([4], [2]), Edges.of())
+    Traceback (most recent call last):
+        ...
+    dyntc_spark.errors.CycleError: expected edges that leave the graph acyclic; got the cycle 2 → 3 → 4 → 2. ...
+    """
+
+    name: ClassVar[str] = "path_counting"
+    exact: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        backend: Backend | None = None,
+        *,
+        error_probability: float = 1e-12,
+        seed: int | np.random.Generator | None = None,
+        primes: Sequence[int] | None = None,
+        epsilon: float | None = None,
+        budget: int = BUDGET,
+        worst_case: bool | None = None,
+    ) -> None:
+        self._where: Backend = backend or LocalBackend()
+        self._options: dict[str, Any] = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
+        self._error_probability = error_probability
+        self._random = np.random.default_rng(seed)
+        self._given = tuple(primes) if primes is not None else None
+        self._draws = 0
+        self._graph = Topology(Edges.of(), 0)
+        self._totals = np.ones(0)
+        self._bits = 0.0
+        self._matrix: LazyMatrix | None = None
+        self._pairs: int | None = None  # counted on Spark when first asked for
+
+    # --- Init, Insert, Delete ----------------------------------------------------------------
+
+    def init(self, edges: Edges | DataFrame, vertices: int) -> None:
+        """Count the paths of this graph, in topological order: on Spark one job.
+
+        Parameters
+        ----------
+        edges
+            Vertex numbers; or a DataFrame with the integer columns ``src`` and ``dst``, which comes to the driver as
+            Arrow arrays: edges are few beside the closure.
+        vertices
+            How many there are; they are numbered from 0.
+        """
+        if isinstance(edges, DataFrame):
+            edges = _collected(edges)
+        graph = Topology(EdgeSet.of(checked(edges, vertices)).edges, vertices)
+        totals = np.ones(vertices)
+        path_totals(graph.adjacency, np.argsort(graph.rank), totals)
+        self._matrix, self._bits = self._counted(graph, totals)
+        self._graph, self._totals = graph, totals
+
+    def apply(self, inserted: Edges, deleted: Edges) -> None:
+        """Insert and delete edges as one update of M, of rank at most the number of distinct sources or targets.
+
+        Raises
+        ------
+        CycleError
+            If the graph would not be acyclic afterwards; nothing has changed then.
+        """
+        graph = self._graph
+        inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
+        inserted = _where(inserted, ~graph.adjacency.has(inserted))
+        deleted = _where(deleted, graph.adjacency.has(deleted))
+        if not len(inserted) and not len(deleted):
+            return
+        before = graph.rank.copy() if len(inserted) and len(deleted) else graph.rank
+        graph.apply(inserted, deleted)  # certifies that the graph stays acyclic
+        affected, totals = np.zeros(0, np.int64), np.zeros(0)
+        try:
+            changes = [Change.of(inserted, deleted, graph.rank)]
+            if not graph.agrees(deleted):
+                none = Edges.of()
+                changes = [Change.of(none, deleted, before), Change.of(inserted, none, graph.rank)]
+            lines, affected = self._gather(changes)
+            totals, self._pairs = self._totals[affected], None
+            path_totals(graph.adjacency, affected[np.argsort(graph.rank[affected])], self._totals)
+            if lines is None or bits_of(self._totals, self.vertices) > self._bits:
+                self._matrix, self._bits = self._counted(graph, self._totals)
+            else:
+                self.matrix.update(*lines.factors(changes))
+        except BaseException:
+            graph.apply(deleted, inserted)
+            self._totals[affected] = totals
+            raise
+
+    def require(self, edges: Edges, vertices: int) -> None:
+        """Refuse edges that close a cycle."""
+        Topology(edges, vertices)
+
+    def grow(self, vertices: int) -> None:
+        """Let the graph have this many vertices: no work until the room that Init left is used up."""
+        if vertices < self.vertices:
+            raise ShapeMismatchError(f"at least {self.vertices} vertices", f"{vertices}", "Vertices are never removed.")
+        if self._matrix is None or vertices > self._matrix.shape[0]:
+            self.init(self._graph.adjacency.edges(), vertices)
+        else:
+            self._totals = np.append(self._totals, np.ones(vertices - self.vertices))
+            self._graph.grow(vertices)
+
+    def _gather(self, changes: list[Change]) -> tuple[Lines | None, Indices]:
+        """Read the rows and columns of M that the changes need, in one job; say whose paths may have changed.
+
+        None where the driver of a matrix on Spark should not get so much: then M is counted again, by tasks.
+        """
+        sources = np.unique(np.concatenate([change.edges.sources for change in changes]))
+        targets = np.unique(np.concatenate([change.edges.targets for change in changes]))
+        if exceeds(self.matrix, DRIVER_BYTES, targets, sources):
+            return None, np.arange(self.vertices)
+        rows, columns = self.matrix.gather(rows=targets, columns=sources)
+        if update_exceeds(self.matrix, UPDATE_BYTES, rows, columns):
+            return None, np.arange(self.vertices)
+        rows, columns = sparse_lines.with_units(rows, targets), sparse_lines.with_units(columns, sources)
+        return Lines(targets, rows, sources, columns, self.matrix.ring), self._marked(columns)
+
+    def _marked(self, columns: Sparse) -> Indices:
+        """The vertices at which some line has an entry, ascending: a pass over a flag a vertex, no sort."""
+        flags = np.zeros(self.vertices, np.bool_)
+        flags[columns.columns] = True
+        return np.flatnonzero(flags)
+
+    def _counted(self, graph: Topology, totals: npt.NDArray[np.float64]) -> tuple[LazyMatrix, float]:
+        """Count the paths of a graph modulo fresh primes; say up to how many bits of a count these are meant for."""
+        vertices = len(graph.rank)
+        room = vertices + vertices // 64 + 64
+        bits = math.inf
+        primes = self._given
+        if primes is None:
+            bits = min(float(room), max(LEAST_BITS, 2 * bits_of(totals, vertices)))
+            degree = math.ceil(5 / 3 * math.log(2) * bits)
+            count = primes_needed(room**2, self._error_probability, PRIME_BITS, degree)
+            primes = random_primes(count, PRIME_BITS, self._random)
+        matrix = self._empty(room, primes)
+        edges = graph.adjacency.edges()
+        turned = Edges(edges.targets, edges.sources)
+        matrix.fill(
+            CountPaths.along(BY_ROW, matrix.kinds[BY_ROW].grid, edges, vertices),
+            CountPaths.along(BY_COLUMN, matrix.kinds[BY_COLUMN].grid, turned, vertices),
+        )
+        self._draws, self._pairs = self._draws + 1, None
+        return matrix, bits
+
+    def _empty(self, room: int, primes: Sequence[int]) -> LazyMatrix:
+        ring, options = Modular(tuple(primes)), {**self._options, "worst_case": self._spread}
+        return LazyMatrix((room, room), ring, backend=self._where, **options)
+
+    @property
+    def _spread(self) -> bool:
+        asked: bool | None = self._options["worst_case"]
+        return self.backend == "local" if asked is None else asked
+
+    # --- Query -------------------------------------------------------------------------------
+
+    def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """The paper's ``Query`` for many pairs: one job. It tests ``≠ 0``, for a residue has no sign."""
+        return np.asarray(self._residues(sources, targets).any(axis=0))
+
+    def count_paths(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> PathCounts:
+        """The number of paths from ``sources[q]`` to ``targets[q]``, for each ``q``: one job.
+
+        It is exact where no more paths start in the source than the product of the
+        primes; elsewhere there are at least as many as given.
+
+        Examples
+        --------
+        >>> engine = PathCounting(primes=[3])
+        >>> engine.init(Edges.of([0, 0, 0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 5, 5, 5, 5]), vertices=6)
+        >>> engine.count_paths([0, 1], [5, 5])
+        PathCounts(counts=[1, 1], exact=array([False,  True]))
+        """
+        residues = self._residues(sources, targets)
+        return PathCounts.of(residues, self.matrix.ring.modulus or (), self._totals[self._vertices(sources)])
+
+    def descendants(self, vertices: npt.ArrayLike) -> Edges:
+        """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from it, sorted: one job."""
+        chosen = np.unique(self._vertices(vertices))
+        found = sparse_lines.with_units(self.matrix.gather(rows=chosen)[0], chosen)
+        return Edges(chosen[found.rows], found.columns.astype(np.int64))
+
+    def ancestors(self, vertices: npt.ArrayLike) -> Edges:
+        """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
+        chosen = np.unique(self._vertices(vertices))
+        found = sparse_lines.with_units(self.matrix.gather(columns=chosen)[1], chosen)
+        return Edges(found.columns.astype(np.int64), chosen[found.rows])
+
+    def _residues(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> Ints:
+        x, y = self._vertices(sources), self._vertices(targets)
+        if len(x) != len(y):
+            raise ShapeMismatchError("as many sources as targets", f"{len(x)} and {len(y)}", "Pass parallel lists.")
+        return np.asarray(self.matrix.lookup(np.stack([x, y], axis=1)) + (x == y))
+
+    # --- states that move, show and prove themselves -----------------------------------------
+
+    @property
+    def backend(self) -> str:
+        """Where the matrix is: ``"local"`` or ``"spark"``."""
+        return "local" if isinstance(self._where, LocalBackend) else "spark"
+
+    def moved(self, backend: Backend) -> PathCounting:
+        """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
+        matrix = self.matrix.moved(backend)
+        if matrix is self.matrix:
+            return self
+        other: PathCounting = copy(self)
+        other._where, other._matrix = backend, matrix
+        other._graph, other._totals = deepcopy(self._graph), self._totals.copy()
+        matrix.worst_case = other._spread
+        return other
+
+    def verify(self) -> Certificate:
+        """Certify the closure, in one job; where a prime hides a pair, count again modulo fresh primes.
+
+        Primes that were given to the engine are given up then.
+        """
+        first = found = self._certificate()
+        while not found.holds:
+            self._given = None
+            self._matrix, self._bits = self._counted(self._graph, self._totals)
+            found = self._certificate()
+        return Certificate(first.rows, first.missing, repaired=not first.holds)
+
+    def _certificate(self) -> Certificate:
+        graph = self._graph.adjacency
+        return certify_matrix(self.matrix, Successors(graph.starts, graph.degrees, graph.targets))
+
+    def blocks(self, spark: SparkSession) -> DataFrame:
+        """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
+        return lazy_blocks(self.matrix, spark)
+
+    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
+        """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
+        del spark
+        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
+
+    # --- looking -----------------------------------------------------------------------------
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices; they are numbered from 0."""
+        return len(self._graph.rank)
+
+    @property
+    def edges(self) -> Edges:
+        """The edges of the graph, sorted."""
+        return self._graph.adjacency.edges()
+
+    @property
+    def matrix(self) -> LazyMatrix:
+        """The numbers of paths with at least one edge, ``M - I``, modulo the primes."""
+        if self._matrix is None:
+            self.init(Edges.of(), 0)
+        assert self._matrix is not None  # noqa: S101  (init has set it)
+        return self._matrix
+
+    def stats(self) -> Mapping[str, Any]:
+        """Size, primes and what they are meant for, and the work of the lazy matrix.
+
+        On Spark one job a version counts the ``pairs``.
+        """
+        if self.backend == "spark" and self._pairs is None:
+            self._pairs = pairs_reached(self.matrix, self.vertices)
+        return {
+            "vertices": self.vertices,
+            **({} if self._pairs is None else {"pairs": self._pairs}),
+            "edges": len(self._graph.adjacency),
+            "primes": self.matrix.ring.modulus,
+            "error_probability": self._error_probability if self._given is None else None,
+            "path_bits": bits_of(self._totals, self.vertices),
+            "path_bits_allowed": self._bits,
+            "draws_of_primes": self._draws,
+            **self.matrix.stats(),
+        }
+
+    def _vertices(self, ids: npt.ArrayLike) -> Indices:
+        return Axis(self.vertices, 1).ids(ids, "vertex")
+
+
+def _collected(edges: DataFrame) -> Edges:
+    """Bring edges to the driver, without a Python object an edge."""
+    types = dict(edges.dtypes)
+    for name in ("src", "dst"):
+        if types.get(name) not in INTEGERS:
+            raise EntryValueError(f"an integer column {name!r}", f"{types.get(name)}", "Number the vertices first.")
+    table = edges.select(F.col("src").cast("bigint"), F.col("dst").cast("bigint")).toArrow()
+    for name in ("src", "dst"):
+        if table.column(name).null_count:
+            raise EntryValueError(f"no nulls in column {name!r}", "a null", "Drop or fill such rows first.")
+    return Edges(table.column("src").to_numpy(), table.column("dst").to_numpy())
+
+
+def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
+    return Edges(edges.sources[kept], edges.targets[kept])

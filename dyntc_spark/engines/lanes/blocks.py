@@ -1,0 +1,235 @@
+"""Stripes on Spark: a DataFrame of blocks.
+
+A block is a range of consecutive stripes (``kernels.lanes.payload``), about a MiB of them. The driver knows where each
+block begins and how many bytes each stripe takes; a block ends where the next one begins, and the last one has all
+further stripes. Blocks are written in layers. A job that changes some of them writes another layer, and leaves
+all others where they are, in older layers; when there are many layers, it writes all of them into one.
+
+A layer keeps the plan by which Spark made it: when an executor is lost, Spark makes its blocks again, and no others.
+Blocks that were *built* are made of the graph. Blocks that were *revised* are made of older blocks, and these of
+older ones; after `MOST_REVISED` such steps they are built again, so that a plan stays short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dyntc_spark.blocks.lineage import Kept
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
+from dyntc_spark.engines.lanes import in_process, tasks
+from dyntc_spark.engines.lanes.graph import longer
+from dyntc_spark.engines.lanes.tasks import STRIPES, Overlay, Task
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets
+from dyntc_spark.kernels.lanes import build, payload
+from dyntc_spark.kernels.lanes.payload import Block
+from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.session import ensure_open
+
+#: Ranges of stripes that tasks build, for each task that runs at a time.
+RANGES = 8
+#: Layers of blocks, above which all are written into one; and how often blocks are revised between two builds.
+MOST_LAYERS, MOST_REVISED = 6, 2
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Blocks that were written at the same time, and which of them are still in use."""
+
+    kept: Kept
+    firsts: frozenset[int]
+    written: int  #: how many there were
+    revised: int = 0  #: layers of which they were made, one of the other, since a build
+
+    def frame(self, wanted: frozenset[int]) -> DataFrame | None:
+        """Return those of the blocks that begin at ``wanted``."""
+        some = self.firsts & wanted
+        if not some:
+            return None
+        if len(some) == self.written:
+            return self.kept.frame
+        return self.kept.frame.where(f"first IN ({', '.join(map(str, sorted(some)))})")
+
+
+class Blocks:
+    """Stripes as blocks in layers; a value, of which a job makes another one."""
+
+    def __init__(self, backend: SparkBackend, layers: tuple[Layer, ...], sizes: Offsets) -> None:
+        self.backend = backend
+        self.layers = layers
+        self.sizes = sizes  #: bytes of each stripe
+        self.firsts = np.array(sorted(first for layer in layers for first in layer.firsts), np.int64)
+
+    @classmethod
+    def built(
+        cls, backend: SparkBackend, plan: build.Plan, sizes: Ids, width: int, count: int
+    ) -> tuple[Blocks, dict[int, int]]:
+        """Build the stripes of an acyclic graph, whose components have ``sizes``: one job; return also its counts."""
+        total = -(-len(plan.indices) // width)
+        nothing = cls(backend, (), np.zeros(count, np.int64))
+        if not total:
+            return nothing, {tasks.BUILT: 0, tasks.PAIRS: 0}
+        step = -(-total // (RANGES * backend.parallelism * build.TOGETHER)) * build.TOGETHER
+        begins = np.arange(0, total, step)
+        return nothing._with_built(plan, sizes, width, begins, np.minimum(begins + step, total))
+
+    def rebuilt(self, plan: build.Plan, sizes: Ids, width: int, which: Ids) -> tuple[Blocks, dict[int, int]]:
+        """Build the blocks anew that some stripes are in: one job; return also its counts."""
+        if not len(self.firsts):
+            return Blocks.built(self.backend, plan, sizes, width, len(self.sizes))
+        firsts, ends = self.rewritable(which), self.ends
+        return self._with_built(plan, sizes, width, firsts, np.array([ends[first] for first in firsts.tolist()]))
+
+    def _with_built(
+        self, plan: build.Plan, sizes: Ids, width: int, begins: Offsets, ends: Offsets
+    ) -> tuple[Blocks, dict[int, int]]:
+        """Build ranges of stripes; blocks that begin there are replaced.
+
+        A task takes rows that follow each other, and ranges that follow each other take about the same time: so
+        those that lie side by side are far from each other in the table.
+        """
+        step = self.backend.parallelism
+        order = np.concatenate([np.arange(k, len(begins), step) for k in range(step)])
+        table = pa.table({"begin": pa.array(begins[order], pa.int32()), "end": pa.array(ends[order], pa.int32())})
+        task = tasks.building(plan, sizes, width, in_process.BLOCK_BYTES)
+        ensure_open(self.backend.spark)
+        made = self.backend.spark.createDataFrame(table).mapInArrow(task, STRIPES)
+        return self._with_layer("build stripes", made, begins, 0)
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The stripe after the last of each block, by its first."""
+        return dict(pairwise(np.append(self.firsts, len(self.sizes)).tolist()))
+
+    def padded(self, count: int) -> Blocks:
+        """Return the blocks of more stripes; the new ones are empty."""
+        return Blocks(self.backend, self.layers, longer(self.sizes, count))
+
+    def overlay(self, which: Ids, made: Stripes) -> Overlay:
+        """Return what a task needs to see some stripes as they are here."""
+        return Overlay(which, made, self.ends, len(self.sizes))
+
+    def touched(self, which: Ids) -> Offsets:
+        """Return where the blocks begin that stripes are in."""
+        if not len(self.firsts):
+            return self.firsts
+        places = np.maximum(np.searchsorted(self.firsts, which, "right") - 1, 0)
+        found: Offsets = self.firsts[np.unique(places)]
+        return found
+
+    def inside(self, firsts: Offsets) -> Flags:
+        """Return which stripes are in the blocks that begin at ``firsts``."""
+        found, ends = np.zeros(len(self.sizes), np.bool_), self.ends
+        for first in firsts.tolist():
+            found[first : ends[first]] = True
+        return found
+
+    def read(self, which: Ids) -> Stripes:
+        """Bring stripes here, which ascend: one job that reads the blocks they are in."""
+        found = [Block.decode(each).stripes for _, each in self.ask("read stripes", tasks.reading(which), which)]
+        return joined(found) if found else payload.picked(payload.absent(1, 1), which[:0])
+
+    def rewritable(self, which: Ids) -> Offsets:
+        """Return the blocks that a job writes which changes some stripes: all when there are many layers."""
+        return self.firsts if len(self.layers) >= MOST_LAYERS else self.touched(which)
+
+    def revised(self, firsts: Offsets) -> int:
+        """Return how often the blocks that begin at ``firsts`` were revised since a build, at most."""
+        wanted = frozenset(firsts.tolist())
+        return max((layer.revised for layer in self.layers if layer.firsts & wanted), default=0)
+
+    def replaced(self, what: str, task: Task, firsts: Offsets) -> tuple[Blocks, dict[int, int]]:
+        """Let a task make other blocks of those that begin at ``firsts``: one job; return also what it counted."""
+        return self._with_layer(what, self.frame(firsts).mapInArrow(task, STRIPES), firsts, 1 + self.revised(firsts))
+
+    def _with_layer(self, what: str, made: DataFrame, firsts: Offsets, revised: int) -> tuple[Blocks, dict[int, int]]:
+        """Write a layer of blocks in the place of those that begin at ``firsts``."""
+        sizes, ends = self.sizes.copy(), self.ends
+        for first in firsts.tolist():
+            sizes[first : ends.get(first, first)] = 0
+        kept, told = self.backend.persist(what, made)
+        begins, sizes, counts = _read(told, sizes)
+        gone = frozenset(firsts.tolist())
+        left = (replace(older, firsts=older.firsts - gone) for older in self.layers)
+        layers = (*(older for older in left if older.firsts), Layer(kept, begins, len(begins), revised))
+        return Blocks(self.backend, layers, sizes), counts
+
+    def frame(self, firsts: Offsets) -> DataFrame:
+        """Return the blocks that begin at ``firsts``, some of all: ``first``, ``origin``, ``payload``."""
+        wanted = frozenset(firsts.tolist())
+        frames = [frame for layer in self.layers if (frame := layer.frame(wanted)) is not None]
+        if len(frames) == 1:
+            return frames[0]
+        return reduce(DataFrame.unionAll, frames).coalesce(self.backend.parallelism)
+
+    def ask(self, what: str, task: Task, which: Ids | None = None) -> list[tuple[int, pa.Buffer]]:
+        """Run a task on the blocks that stripes are in, or on all; return the answers by their keys."""
+        firsts = self.firsts if which is None else self.touched(which)
+        if not len(firsts):
+            return []
+        return self.answers(self.backend.collect(what, self.frame(firsts).mapInArrow(task, STRIPES)))
+
+    @staticmethod
+    def answers(table: pa.Table) -> list[tuple[int, pa.Buffer]]:
+        """Return what tasks answered, by keys, or raise the error that one of them reported."""
+        if table.column("first").null_count:
+            read_reports(table.filter(table.column("first").is_null()), ())
+        found = (each.as_buffer() for each in table.column("payload"))
+        return sorted(zip(table.column("first").to_pylist(), found, strict=True), key=lambda pair: pair[0])
+
+
+def joined(parts: Iterable[Stripes]) -> Stripes:
+    """Return stripes one behind the other."""
+    found = list(parts)
+    numbers, words = (
+        np.cumsum([0, *(len(part.numbers) for part in found)]),
+        np.cumsum([0, *(len(part.words) for part in found)]),
+    )
+    return Stripes(
+        np.concatenate([part.starts + at for part, at in zip(found, numbers[:-1], strict=True)]),
+        np.concatenate([part.lengths for part in found]),
+        np.concatenate(
+            [
+                np.where(part.places < 0, part.places, part.places + at)
+                for part, at in zip(found, words[:-1], strict=True)
+            ]
+        ),
+        np.concatenate([part.numbers for part in found]),
+        np.concatenate([part.words for part in found]),
+        found[0].width,
+    )
+
+
+def _read(told: pa.Table, sizes: Offsets) -> tuple[frozenset[int], Offsets, dict[int, int]]:
+    """Return where blocks begin that were materialised, the bytes of all stripes with theirs, and what was counted."""
+    firsts = []
+    counts = dict.fromkeys(range(tasks.PAIRS + 1), 0)
+    for reports in told.column("reports").to_pylist():
+        for report in reports:
+            if report["operation"] == tasks.SIZES:
+                found = np.frombuffer(report["payload"], np.int64)
+                sizes[report["key"] : report["key"] + len(found)] = found
+                firsts.append(report["key"])
+            else:
+                counts[report["operation"]] += report["key"]
+    return frozenset(firsts), sizes, counts
+
+
+def table_of(blocks: list[Block]) -> pa.Table:
+    """Return blocks that are in this process as a table with the columns `STRIPES`."""
+    firsts = pa.array([block.first for block in blocks], pa.int32())
+    return pa.table(
+        {
+            "first": firsts,
+            "origin": firsts,
+            "payload": pa.array([block.encode() for block in blocks], pa.binary()),
+            "reports": pa.nulls(len(blocks), REPORT_TYPE),
+        }
+    )

@@ -1,0 +1,351 @@
+"""A digraph and its closure in lanes, brought from one version to the next by batches.
+
+The *working graph* is in this process and is changed in place by a batch: edges, members, order. The *closure* that
+answers is not: stripes that change are written behind the others in their pool, and members are copied before the
+first of them changes. Stripes that are not in this process are brought here, or worked on where they are
+(`in_process`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.engines.lanes.build import UNBOUNDED, Recycled, numbered, pools
+from dyntc_spark.engines.lanes.graph import (
+    SPARE_PART,
+    copied,
+    enlarged,
+    made_again,
+    new_graph,
+    padded,
+    shipped,
+    turned,
+    with_room,
+)
+from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place
+from dyntc_spark.kernels.ids import Ids, Offsets
+from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
+from dyntc_spark.kernels.lanes.adjacency import keys_in
+from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.graph import Merges, condensed, insert_edges, split
+from dyntc_spark.kernels.lanes.order import put_below
+from dyntc_spark.kernels.lanes.steps import Held, Lost
+from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
+from dyntc_spark.kernels.reach import contracted, grouped, strong_components
+
+NOTHING = Merges(NONE, NONE)
+#: Edges that may be looked at to repair the order: passes over the graph, and edges at least.
+MOST_PASSES, LEAST_REPAIRS = 4, 1 << 16
+#: Batches in a row that are built without trying a step that was given up.
+MOST_SKIPPED = 8
+
+
+class OrderGivenUp(Exception):  # noqa: N818  (no error: the closure is built anew)
+    """To repair the order of the components takes longer than to build everything."""
+
+
+@dataclass
+class GivenUp:
+    """Steps that looked at more words than a build, and were given up; batches that had better not try.
+
+    After a step was given up, one batch with as many changes is built without it; after the second time in a row
+    two, then four, up to `MOST_SKIPPED`. In between one tries again: times may have changed.
+
+    >>> given_up = GivenUp()
+    >>> given_up.note(10, complete=False)
+    >>> [given_up.skips(changes) for changes in (4, 12, 12)]
+    [False, True, False]
+    """
+
+    changes: int = 0  #: of the step that was given up
+    times: int = 0  #: in a row
+    left: int = 0  #: batches to go without the step
+
+    def note(self, changes: int, *, complete: bool) -> None:
+        """Take note of a step."""
+        if not complete:
+            self.times += 1
+            self.changes, self.left = changes, min(2 ** (self.times - 1), MOST_SKIPPED)
+        elif changes >= self.changes:
+            self.times = self.left = 0
+
+    def skips(self, changes: int) -> bool:
+        """Return whether a batch with so many changes goes without the step."""
+        if not self.left or changes < self.changes:
+            return False
+        self.left -= 1
+        return True
+
+
+class State:
+    """A digraph with its closure.
+
+    Parameters
+    ----------
+    edges
+        The edges at the beginning.
+    vertices
+        How many vertices there are.
+    width
+        Lanes of a stripe.
+    place
+        Where the stripes are to be.
+    budget
+        Bytes that the stripes may take in this process; an ``OutgrownError`` above.
+    """
+
+    def __init__(self, edges: EdgeSet, vertices: int, width: int, place: Place, budget: int | None) -> None:
+        adjacency = edges.adjacency(vertices)
+        component, count = strong_components(*adjacency)
+        members = grouped(component, count)
+        plan = numbered(*contracted(*adjacency, component, *members), width)
+        room = vertices + vertices // SPARE_PART + 16
+        stripe_count = -(-room // width)
+        self._budget = budget
+        sizes = np.zeros(len(plan.indices), np.int32)
+        sizes[plan.numbers] = np.diff(members[0])
+        made = place.built(plan, sizes, width, stripe_count, budget)
+        #: Looks that a step of a batch may take before a build is cheaper.
+        self.most_looks = max(made.looks, made.place.least_looks)
+        self.graph = new_graph(adjacency, component, members, plan.numbers, room)
+        self._used = stripes.sizes(made.stripes)  # of the pools
+        version = Version(self.graph.members, padded(made.stripes, stripe_count), vertices, len(adjacency[1]))
+        self.closure = Closure(version, made.place)
+        self._scratch = slots.scratch(room)
+        self._pools = Recycled()
+        self._deleting, self._inserting = GivenUp(), GivenUp()
+
+    @property
+    def version(self) -> Version:
+        """The version that answers."""
+        return self.closure.version
+
+    @property
+    def keys(self) -> Offsets:
+        """The keys of the edges as the working graph has them, in no order."""
+        return keys_in(self.graph.out)
+
+    @property
+    def bytes(self) -> int:
+        """What the closure and the graph take, scratch space and free room left out; stripes elsewhere included."""
+        graph, held = self.graph, self.version.stripes
+        tuples = (graph.members, graph.order, graph.out, graph.into, held[:3])
+        here = sum(array.nbytes for each in tuples for array in each if isinstance(array, np.ndarray))
+        return here + self.pool_bytes + int(self.closure.place.byte_sizes(held)[held.lengths < 0].sum())
+
+    @property
+    def row_bytes(self) -> int:
+        """What the stripes of the version take, without garbage."""
+        return int(self.closure.place.byte_sizes(self.version.stripes).sum())
+
+    @property
+    def pool_bytes(self) -> int:
+        """What is used of the pools, by stripes of older versions, too: known without a pass over them."""
+        numbers, words = self._used
+        return NUMBER_BYTES * numbers + (ENTRY_BYTES - NUMBER_BYTES) * words
+
+    # --- batches -----------------------------------------------------------------------------
+
+    def apply(self, inserted: Offsets, deleted: Offsets) -> Change:
+        """Change edges, given as ascending keys.
+
+        Stripes are revised, or all of them are built where that takes fewer looks at words. After an exception
+        the closure is as it was, but the working graph must be made again (`restore`).
+        """
+        self._scratch.counts[:] = 0
+        self._reserve(inserted)
+        lost = steps.lose(self.graph, deleted, turned(deleted))
+        parts = NOTHING
+        if len(lost.broken):
+            self._own_members()
+            parts = split(self.graph, lost.broken)
+        edges = self.version.edges + len(inserted) - len(deleted)
+        if self._deleting.skips(len(deleted)) or self._inserting.skips(len(inserted)):
+            return self._build(parts, inserted, edges)
+        wanted = self._brought(lambda: self._concerned(lost, parts, inserted))
+        if wanted is not None:
+            sizes = self.version.members.size
+            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), wanted, edges)
+        return self._here(lost, parts, inserted, edges)
+
+    def _brought(self, concerned: Callable[[], Ids]) -> Ids | None:
+        """Have the stripes at hand that a batch concerns; return them when they are too many."""
+        version, place = self.closure
+        found: list[Ids] = []
+
+        def wanted() -> Ids:
+            found.append(concerned())
+            return found[0]
+
+        near = place.near(version.stripes, wanted)
+        if near is None:
+            return found[0]
+        if near.stripes is not version.stripes:  # some were dropped
+            self._used = stripes.sizes(near.stripes)
+        held = near.stripes
+        if near.more is not None:
+            held, self._used, _ = steps.brought(Held(held, self._used, self._pools), near.which, near.more)
+        self.closure = Closure(version._replace(stripes=held), near.place)
+        return None
+
+    def _concerned(self, lost: Lost, parts: Merges, inserted: Offsets) -> Ids:
+        """Return the stripes that a batch can change: those with a lane that reaches a changed tail in M.
+
+        For a pair that is gone, or new, take a path of the old graph, or of the new one, up to the first edge on it
+        that was deleted, or inserted. This much of the path is in M.
+        """
+        component = self.graph.members.component
+        tails, heads = component[inserted >> 32], component[inserted & (2**32 - 1)]
+        numbers = np.concatenate([component[lost.keys >> 32], parts.gone, tails[tails != heads]])
+        held = self.version.stripes
+        flags = np.zeros(len(held.starts), np.bool_)
+        batch.concerned(self.graph, numbers, held.width, UNBOUNDED, flags)
+        return np.flatnonzero(flags).astype(np.int32)
+
+    def _here(self, lost: Lost, parts: Merges, inserted: Offsets, edges: int) -> Change:
+        """Take the steps of a batch in this process, on the stripes that are at hand; build where one is given up."""
+        scratch, held, altered = self._scratch, Held(self.version.stripes, self._used, self._pools), NONE
+        if len(lost.keys) or len(parts.gone):
+            shrunk = steps.shrink(self.graph, held, lost, parts, scratch, self.most_looks)
+            self._deleting.note(len(lost.keys), complete=shrunk.complete)
+            if not shrunk.complete:
+                return self._build(parts, inserted, edges)
+            held, altered = shrunk.held, shrunk.altered
+        tails = self.graph.members.component[inserted >> 32]
+        merges = self._insert(inserted)
+        if len(inserted) or len(parts.gone):
+            most = int(scratch.counts[slots.COST]) + self.most_looks
+            grown = steps.grow(self.graph, held, inserted, tails, parts, merges, scratch, most)
+            self._inserting.note(len(inserted), complete=grown.complete)
+            if not grown.complete:
+                return self._build_all(parts, merges, edges)
+            held = grown.held
+            altered = np.union1d(altered, grown.altered) if len(altered) else grown.altered
+        self._used = held.used
+        place = self.closure.place.noted(altered, held.stripes, self.graph.members.size, self._plan)
+        return self._changed(held.stripes, place, altered, (parts, merges), edges, HERE)
+
+    def _build(self, parts: Merges, inserted: Offsets, edges: int) -> Change:
+        """Insert edges, and build all stripes."""
+        return self._build_all(parts, self._insert(inserted), edges)
+
+    def _build_all(self, parts: Merges, merges: Merges, edges: int) -> Change:
+        held, place = self._built()
+        return self._changed(held, place, np.arange(len(held.starts), dtype=np.int32), (parts, merges), edges, BUILT)
+
+    def _changed(
+        self, held: Stripes, place: Place, altered: Ids, members: tuple[Merges, Merges], edges: int, made: str
+    ) -> Change:
+        """Let other stripes answer; return what changed."""
+        before = self.closure
+        self.closure = Closure(Version(self.graph.members, held, before.version.vertices, edges), place)
+        words, looked = self._scratch.counts[[slots.CHANGED, slots.LOOKED]].tolist()
+        change = Change(before, self.closure, altered, _changed(*members), words, looked, made)
+        place.recount(change)
+        return change
+
+    def _apart(self, work: Batch, which: Ids, edges: int) -> Change:
+        """Let the stripes be worked on where they are, and bring the graph here to the same state."""
+        before = self.closure
+        version, place = before
+        found = place.apart(work, version.stripes, which)
+        merges = self._insert(work.inserted)
+        found = found or place.rebuilt(self._plan(), self.graph.members.size, version.stripes, which)
+        self.closure = Closure(Version(self.graph.members, found.stripes, version.vertices, edges), found.place)
+        return Change(
+            before, self.closure, found.altered, _changed(work.parts, merges), found.words, found.looked, APART
+        )
+
+    def _built(self) -> tuple[Stripes, Place]:
+        """Build all stripes of the working graph, with the numbers that it has."""
+        held = self.version.stripes
+        count = len(held.starts)
+        made = self.closure.place.built(self._plan(), self.graph.members.size, held.width, count, self._budget)
+        self.most_looks = max(made.looks, made.place.least_looks)
+        self._used = stripes.sizes(made.stripes)
+        return padded(made.stripes, count), made.place
+
+    def _plan(self) -> build.Plan:
+        """Return the working graph without its cycles, with the numbers that it has."""
+        return build.Plan(*condensed(self.graph))
+
+    def moved(self, place: Place) -> State:
+        """Return the state with its stripes in another place, with the numbers that they have. The graph is shared."""
+        version, here = self.closure
+        taken, there = place.taken(version.stripes, here, self._plan(), version.members.size)
+        used = stripes.sizes(taken)
+        held = stripes.compacted(taken, *pools(*used))  # batches write behind what is used
+        other = copy.copy(self)
+        other.closure = Closure(version._replace(stripes=held), there)
+        other._used, other._pools = used, Recycled()  # noqa: SLF001  (one of us)
+        return other
+
+    def trial(self) -> State:
+        """Return a state that begins where this one stands: a copy of the graph, and the same stripes.
+
+        What a batch writes to it lies behind the stripes of this one, in the same pools, until this one writes there.
+        """
+        version, place = self.closure
+        other = copy.copy(self)
+        other.graph = shipped(self.graph).frozen().graph()
+        other.closure = Closure(version._replace(members=other.graph.members), place)
+        other._scratch, other._pools = slots.scratch(len(version.members.size)), Recycled()  # noqa: SLF001
+        other._deleting, other._inserting = replace(self._deleting), replace(self._inserting)  # noqa: SLF001
+        return other
+
+    def restore(self, edges: EdgeSet) -> None:
+        """Make the working graph again, of the edges that the closure has, after a batch that failed."""
+        version = self.version
+        self.graph = made_again(edges.adjacency(version.vertices), version.members, version.vertices)
+        self._scratch = slots.scratch(len(version.members.size))
+
+    def grow(self, vertices: int) -> None:
+        """Add vertices without edges: linear in these, and now and then in all."""
+        graph, (version, place) = self.graph, self.closure
+        if vertices > len(graph.stack):
+            room = vertices + vertices // SPARE_PART + 16
+            graph = self.graph = enlarged(graph, room)
+            self._scratch = slots.scratch(room)
+            count = -(-room // version.stripes.width)
+            version = version._replace(members=graph.members, stripes=padded(version.stripes, count))
+            place = place.padded(count)
+        new = np.arange(version.vertices, vertices, dtype=np.int32)
+        members = graph.members
+        members.component[new] = members.after[new] = members.first[new] = new
+        members.size[new] = 1
+        put_below(graph.order, -1, new)
+        self.closure = Closure(version._replace(vertices=vertices), place)
+
+    def _reserve(self, inserted: Offsets) -> None:
+        """Have room for edges."""
+        out, into = with_room(self.graph.out, inserted), with_room(self.graph.into, turned(inserted))
+        if out is not self.graph.out or into is not self.graph.into:
+            self.graph = self.graph._replace(out=out, into=into)
+
+    def _own_members(self) -> None:
+        """Have members that no version uses."""
+        if self.graph.members.size is self.version.members.size:
+            self.graph = self.graph._replace(members=copied(self.graph.members))
+
+    def _insert(self, keys: Offsets) -> Merges:
+        """Insert edges into the working graph; `OrderGivenUp` when that takes longer than to begin anew."""
+        most = max(MOST_PASSES * (self.version.vertices + self.version.edges + len(keys)), LEAST_REPAIRS)
+        done, merges = insert_edges(self.graph, keys, 0, False, most)
+        if 0 <= done < len(keys):
+            self._own_members()
+            done, merges = insert_edges(self.graph, keys, done, True, most)
+        if done < 0:
+            raise OrderGivenUp
+        return merges
+
+
+def _changed(parts: Merges, merges: Merges) -> Ids:
+    """Return the components that have other members than before."""
+    if not len(parts.gone) and not len(merges.gone):
+        return NONE
+    return np.unique(np.concatenate([*parts, *merges]))

@@ -1,0 +1,295 @@
+"""What Spark's workers do with blocks of stripes: build, read and revise them, give their runs, unfold rows.
+
+Each function here makes a function of Arrow batches that holds nothing but values, so that Spark can ship it: once
+for a job, whatever the number of its rows. A row is a block, ``first`` and ``payload`` (``kernels.lanes.payload``),
+and what a task tells the driver stands in ``reports``. Our own errors do not fail a task: they are
+reported, and the driver raises them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from dyntc_spark.blocks.exhibit import BLOCKS_TYPE
+from dyntc_spark.blocks.workers import ERROR, REPORT, REPORT_TYPE, Batches
+from dyntc_spark.engines.lanes.build import UNBOUNDED
+from dyntc_spark.engines.lanes.graph import Shipped
+from dyntc_spark.engines.lanes.in_process import by_number, showing
+from dyntc_spark.engines.lanes.runs import run_batch
+from dyntc_spark.errors import DyntcError
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets
+from dyntc_spark.kernels.lanes import answers, build, certificate, payload
+from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.graph import Members
+from dyntc_spark.kernels.lanes.payload import Block
+from dyntc_spark.kernels.lanes.stripes import Stripes
+
+#: The columns of blocks that come out of a task; ``origin`` is the first stripe of the block that one was made of.
+STRIPES = f"first int, origin int, payload binary, reports {REPORT}"
+#: Reports: the bytes of a block's stripes; words that were looked at by a build, a shrink and a grow; words changed;
+#: pairs of vertices of different components, or how many more there are than before.
+SIZES, BUILT, LOOKED, CHANGED, PAIRS = range(5)
+_BATCH = 2**20  # numbers in a batch of unfolded rows, or in an answer
+_LANES = 64  # whose rows are in one answer
+Task: TypeAlias = Callable[[Batches], Batches]
+Row: TypeAlias = Callable[[dict[str, Any]], Iterator[pa.RecordBatch]]
+
+
+class Overlay(NamedTuple):
+    """Stripes that replace those of blocks: ``which`` of them, ascending, and where each block ends."""
+
+    which: Ids
+    made: Stripes
+    ends: dict[int, int]  #: by the first stripe of a block: the one after the last that belongs to it
+    total: int  #: how many stripes there are
+
+    def placed(self, block: Block) -> Stripes:
+        """Return the stripes that belong to a block as they are now, all others absent."""
+        end = self.ends[block.first]
+        held = block.placed(self.total)
+        held.lengths[block.end : end] = 0  # it was written when there were fewer
+        a, b = np.searchsorted(self.which, [block.first, end])
+        if a == b:
+            return held
+        more = payload.picked(self.made, np.arange(a, b, dtype=np.int32))
+        return payload.overlaid(held, self.which[a:b], more)
+
+
+def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
+    """Make the task that builds the stripes from ``begin`` to ``end``, and gives blocks of about ``size`` bytes.
+
+    Components have ``sizes``, by which pairs are counted.
+
+    It holds some blocks at a time, and a line of eight words for each component that their lanes reach.
+    """
+
+    def start() -> Row:
+        weights = answers.weights(sizes)
+
+        def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+            begin, end, step = row["begin"], row["end"], 4 * build.TOGETHER
+            while begin < end:
+                stop = min(begin + step, end)
+                made, looks = build.build(plan, width, begin, stop, UNBOUNDED)
+                for block in Block(begin, made).cut(size):
+                    pairs = answers.pairs_between(block.stripes, weights, first=block.first)
+                    yield _block(block, row["begin"], (BUILT, looks), (PAIRS, pairs))
+                    looks = 0
+                taken = max(int(payload.byte_sizes(made).sum()), 1)
+                fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
+                begin, step = stop, min(max(fits, build.TOGETHER), 4 * step)
+
+        return run
+
+    return each_row(start)
+
+
+def reading(wanted: Ids) -> Task:
+    """Make the task that gives the stripes ``wanted``, which ascend, under their place among these."""
+
+    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        block = Block.decode(row["payload"])
+        a, b = np.searchsorted(wanted, [block.first, block.end])
+        if a < b:
+            found = payload.picked(block.stripes, wanted[a:b] - np.int32(block.first))
+            yield answer(int(a), Block(int(a), found).encode())
+
+    return each_row(lambda: run)
+
+
+def asking(rows: Ids, columns: Ids, total: int) -> Task:
+    """Make the task that tells whether component ``rows[q]``, ascending, reaches ``columns[q]``, a byte each."""
+
+    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        block = Block.decode(row["payload"])
+        width = block.stripes.width
+        a, b = np.searchsorted(rows, [block.first * width, block.end * width])
+        if a < b:
+            yield answer(int(a), payload.has_each(block.placed(total), rows[a:b], columns[a:b]).tobytes())
+
+    return each_row(lambda: run)
+
+
+def listing(lanes: Ids, total: int) -> Task:
+    """Make the task that gives what each of ``lanes``, ascending, reaches, some lanes at a time.
+
+    An answer has how many lanes it is about, how much each of them reaches, and what.
+    """
+
+    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        block = Block.decode(row["payload"])
+        width = block.stripes.width
+        a, b = np.searchsorted(lanes, [block.first * width, block.end * width]).tolist()
+        held = block.placed(total) if a < b else block.stripes
+        for begin in range(a, b, _LANES):
+            some = lanes[begin : min(begin + _LANES, b)]
+            offsets, found = payload.rows_of(held, some, total * width)
+            yield answer(begin, np.concatenate([[len(some)], np.diff(offsets), found]).astype(np.int32).tobytes())
+
+    return each_row(lambda: run)
+
+
+def holding(numbers: Ids, overlay: Overlay) -> Task:
+    """Make the task that gives lanes that reach one of ``numbers``: the place of the number, and the lane."""
+
+    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        block = Block.decode(row["payload"])
+        held = overlay.placed(block)
+        step = max(1, _BATCH // ((overlay.ends[block.first] - block.first) * held.width))
+        for begin in range(0, len(numbers), step):
+            which, lanes = payload.columns_of(held, numbers[begin : begin + step])
+            if len(which):
+                yield answer(block.first, (which + np.int32(begin)).tobytes() + lanes.tobytes())
+
+    return each_row(lambda: run)
+
+
+def counting(sizes: Ids, overlay: Overlay) -> Task:
+    """Make the task that counts the pairs of vertices of different components, which have ``sizes``."""
+
+    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        block = Block.decode(row["payload"])
+        found = answers.pairs_between(overlay.placed(block), answers.weights(sizes))
+        yield answer(block.first, np.int64(found).tobytes())
+
+    return each_row(lambda: run)
+
+
+def certifying(graph: Shipped, members: Members, overlay: Overlay) -> Task:
+    """Make the task that gives how many words have a bit too many, and keys of pairs that are missing."""
+
+    def start() -> Row:
+        whole = graph.graph()
+
+        def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+            block = Block.decode(row["payload"])
+            version = Version(members, overlay.placed(block), len(members.component), 0)
+            missing, extra = certificate.wrong(whole, version)
+            if len(missing) or extra:
+                yield answer(block.first, np.append(extra, missing).astype(np.int64).tobytes())
+
+        return run
+
+    return each_row(start)
+
+
+def running(several: Ids, overlay: Overlay) -> Task:
+    """Make the task that gives the runs of each block: a few bytes for each entry, whatever it stands for.
+
+    ``several`` are the components of two or more members.
+    """
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for each in batch.column("payload"):
+                block = Block.decode(each.as_buffer())
+                which = np.arange(block.first, overlay.ends[block.first], dtype=np.int32)
+                yield run_batch(overlay.placed(block), which, several)
+
+    return task
+
+
+def unfolding(members: Members, overlay: Overlay, vertices: int, wanted: Flags | None = None) -> Task:
+    """Make the task that gives a row of vertices for each vertex, or for those that are ``wanted``."""
+
+    def task(batches: Batches) -> Batches:
+        before, every = by_number(members, vertices)
+        for batch in batches:
+            for each in batch.column("payload"):
+                block = Block.decode(each.as_buffer())
+                version, end = Version(members, overlay.placed(block), vertices, 0), overlay.ends[block.first]
+                width, most = version.stripes.width, len(members.size)
+                counts = payload.reached_by(version.stripes, block.first, end, members.size, before)
+                inside = every[before[min(block.first * width, most)] : before[min(end * width, most)]]
+                if wanted is not None:
+                    inside = inside[wanted[inside]]
+                lengths = counts[members.component[inside] - block.first * width]
+                yield from _unfolded(version, inside, np.cumsum(lengths))
+
+    return task
+
+
+def _unfolded(version: Version, vertices: Ids, ends: Offsets) -> Iterator[pa.RecordBatch]:
+    """Yield vertices with what they reach, in batches; ``ends`` says where each list ends, one behind the other."""
+    for begin, end in payload.portions(ends, _BATCH):
+        offsets, found = answers.lists(version, vertices[begin:end], True)
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(found))
+        yield pa.RecordBatch.from_arrays([pa.array(vertices[begin:end]), lists], names=["number", "reached"])
+
+
+def exhibiting(firsts: Offsets, overlay: Overlay) -> Task:
+    """Make the task that shows blocks, which begin at ``firsts``, as those of the matrix ``stripes``."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            rows = []
+            for each in batch.column("payload"):
+                block = Block.decode(each.as_buffer())
+                which = np.arange(block.first, overlay.ends[block.first], dtype=np.int32)
+                now = Block(block.first, payload.picked(overlay.placed(block), which))
+                rows.append(showing("stripes", int(np.searchsorted(firsts, block.first)), now))
+            yield pa.RecordBatch.from_pylist(rows, BLOCKS_TYPE)
+
+    return task
+
+
+def written(
+    stripes: Stripes, first: int, end: int, size: int, reports: tuple[tuple[int, int], ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the stripes of a block, cut again where it has more than twice ``size`` bytes."""
+    block = Block(first, payload.picked(stripes, np.arange(first, end, dtype=np.int32)))
+    taken = int(payload.byte_sizes(block.stripes).sum())
+    for part in block.cut(size if taken > 2 * size else taken):
+        yield _block(part, first, *reports)
+        reports = ()
+
+
+def each_row(start: Callable[[], Row]) -> Task:
+    """Make a task that runs a function on each row; ``start`` makes this function, once a task."""
+
+    def task(batches: Batches) -> Batches:
+        run = None
+        try:
+            for batch in batches:
+                for place in range(batch.num_rows):
+                    run = run or start()
+                    values = {name: batch.column(name)[place] for name in batch.schema.names if name != "reports"}
+                    yield from run({name: _value(value) for name, value in values.items()})
+        except DyntcError as error:
+            parts = [type(error).__name__, error.expected, error.came, error.remedy]
+            report = {"operation": ERROR, "key": 0, "payload": json.dumps(parts).encode()}
+            yield _batch(None, None, None, [report])
+
+    return task
+
+
+def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401  (a number or a buffer)
+    return scalar.as_buffer() if pa.types.is_binary(scalar.type) else scalar.as_py()
+
+
+def _block(block: Block, origin: int, *counts: tuple[int, int]) -> pa.RecordBatch:
+    """Return a block, the bytes of its stripes, and counts."""
+    sizes = payload.byte_sizes(block.stripes).tobytes()
+    reports = [{"operation": SIZES, "key": block.first, "payload": sizes}]
+    reports += [{"operation": what, "key": count, "payload": None} for what, count in counts]
+    return _batch(block.first, origin, block.encode(), reports)
+
+
+def answer(first: int, found: bytes) -> pa.RecordBatch:
+    """Return bytes under a key."""
+    return _batch(first, None, found, None)
+
+
+def _batch(first: int | None, origin: int | None, found: bytes | None, reports: list[Any] | None) -> pa.RecordBatch:
+    arrays = [
+        pa.array([first], pa.int32()),
+        pa.array([origin], pa.int32()),
+        pa.array([found], pa.binary()),
+        pa.array([reports], REPORT_TYPE),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=["first", "origin", "payload", "reports"])

@@ -1,0 +1,76 @@
+"""Which engines there are, by the names that users choose them by, and how one is made.
+
+To add an engine, add its class to ``ENGINES``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pyspark.sql import SparkSession
+
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.engines.algebraic.engine import Algebraic
+from dyntc_spark.engines.algebraic.path_counting import PathCounting
+from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.deterministic.centres import Centres
+from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
+from dyntc_spark.engines.deterministic.logarithmic import Logarithmic
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.placed import Placed
+from dyntc_spark.engines.recompute import Recompute
+from dyntc_spark.errors import OptionError
+from dyntc_spark.session import session_for
+
+#: The engines: each is made with the backend that its state is on, by default this process.
+ENGINES: dict[str, type[Engine]] = {
+    engine.name: engine for engine in (Lanes, Recompute, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
+}
+#: Other names of engines. ``"auto"`` is the one that suits most graphs; ``"refresh"`` was that of version 0.1.
+ALIASES = {"auto": Lanes.name, "refresh": Lanes.name}
+BACKENDS = ("auto", "local", "spark")
+#: Bytes that a state may take in this process before ``backend="auto"`` moves it to Spark.
+BUDGET = 2**30
+
+
+def create(
+    name: str,
+    backend: str = "local",
+    spark: SparkSession | SparkBackend | None = None,
+    budget: int = BUDGET,
+) -> Engine:
+    """Make the engine called ``name`` with an empty graph.
+
+    Parameters
+    ----------
+    name
+        One of ``ENGINES`` or ``ALIASES``.
+    backend
+        ``"local"``: the state is in this process; ``"spark"``: on Spark; ``"auto"``: in this process while it fits
+        the ``budget``.
+    spark
+        The session for a state on Spark; by default the active one, else a local one that is started when needed.
+    budget
+        Bytes that the state may take in this process, for ``backend="auto"``.
+
+    Examples
+    --------
+    >>> create("centres").name, create("auto").name
+    ('centres', 'lanes')
+    """
+    if name not in {*ALIASES, *ENGINES}:
+        raise OptionError(
+            f"an engine called {', '.join(repr(known) for known in ('auto', *sorted(ENGINES)))}",
+            f"{name!r}",
+            "Leave the engine out to have one chosen.",
+        )
+    if backend not in BACKENDS:
+        names = ", ".join(map(repr, BACKENDS))
+        raise OptionError(f"a backend called {names}", f"{backend!r}", "Leave it out to have one chosen.")
+    if budget < 0:
+        raise OptionError("a budget of so many bytes", f"{budget}", "Leave it out for 1 GiB.")
+    on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(session_for(spark)))
+    kind = ENGINES[ALIASES.get(name, name)]
+    if backend == "auto":
+        return Placed(kind, on_spark, budget)
+    return kind(on_spark()) if backend == "spark" else kind()

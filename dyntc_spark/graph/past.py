@@ -1,0 +1,47 @@
+"""Older versions of a closure that is at a location: its history, and what is different from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dyntc_spark.engines.base import Engine
+from dyntc_spark.graph.changed import Changed, changed_between
+from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.history import Difference, Graph, Version
+from dyntc_spark.graph.store.store import Store
+
+
+class Past:
+    """The older versions of a closure, at the location that it is attached to when somebody asks."""
+
+    def __init__(self, door: Door, attached: Callable[[], Store]) -> None:
+        self._door, self._attached = door, attached
+
+    def history(self) -> pa.Table:
+        """Return the versions, one row each."""
+        return Store.required(self._attached().place).history()
+
+    def difference(self, since: int) -> tuple[int, Difference]:
+        """Return the current version, and what is different from an older one."""
+        before = self._graph(since)
+
+        def compared(version: Version, closure: Engine) -> tuple[int, Difference]:
+            return version.number, Difference.between(before, version.graph, closure)
+
+        return self._door.ask_apart(compared)
+
+    def changed(self, since: int, session: Callable[[], SparkSession]) -> tuple[int, Changed | Difference]:
+        """Do the same, on Spark where the closure is there."""
+        before = self._graph(since)
+
+        def compared(version: Version, closure: Engine) -> tuple[int, Changed | Difference]:
+            return version.number, changed_between(before, version.graph, closure, session)
+
+        return self._door.ask_apart(compared)
+
+    def _graph(self, version: int) -> Graph:
+        store = self._attached()
+        return store.load(Store.required(store.place).upto(self._door.now.number).upto(version)).graph

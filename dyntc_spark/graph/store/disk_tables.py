@@ -1,0 +1,363 @@
+"""Delta tables on a disk of this machine, read and written without Spark, with the package ``deltalake``.
+
+A change is durable in some milliseconds, where Spark plans for a second. Rows are written as Parquet here; what
+makes them count, an entry in Delta's log, is written by ``deltalake``, which keeps to Delta's protocol and refuses
+the second of two writers. Both kinds of writers may work on one table. So
+
+- a table with a feature that is not in ``FEATURES`` is left to Spark;
+- files have checksums beside them, as those have that Spark writes to a disk: Spark compares them, too;
+- an entry says of how many actions it consists, so that one that was cut off can be told.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
+
+from dyntc_spark.errors import DamagedFileError
+from dyntc_spark.graph.store import delta_log
+from dyntc_spark.graph.store.sidecars import fits_sidecar, sidecar_of, write_sidecar
+from dyntc_spark.graph.store.tables import ONE_FILE, LeftToSparkError, Transaction, Where
+
+#: Features of Delta's protocol that a table may have which is written here.
+FEATURES = {"appendOnly", "invariants", "changeDataFeed", "timestampNtz"}
+#: After so many entries Delta's log is summed up in a checkpoint; every commit reads the entries behind that.
+CHECKPOINT_ENTRIES = 16
+#: Columns whose least and greatest value in a file is noted, for readers who want some rows.
+_NOTED = ("version", "number", "token", "stripe")
+#: Tables whose rows have checksums of our own.
+_CHECKED = ("runs", "blocks")
+
+_log = logging.getLogger(__name__)
+
+
+class DiskTables:
+    """Tables in the folders below one.
+
+    Parameters
+    ----------
+    folder
+        Where they are; need not be there yet.
+    names
+        The tables that belong to the location.
+    """
+
+    def __init__(self, folder: str, names: Sequence[str]) -> None:
+        if "%" in folder:  # deltalake lists the folder "a%20b", and then reads the files of "a b"
+            raise LeftToSparkError(folder)
+        self._folder, self._names = Path(folder), names
+        self._lock = threading.RLock()  # held by whoever uses what is known
+        self._known: dict[str, tuple[Any, os.stat_result]] = {}  # tables as they were opened, with their last entries
+
+    def exists(self, table: str) -> bool:
+        """Return whether a table is there."""
+        folder = self._folder / table / delta_log.FOLDER
+        found = folder.iterdir() if folder.is_dir() else iter(())
+        return any(delta_log.entries([path.name]) or delta_log.checkpoints([path.name]) for path in found)
+
+    def read(self, table: str, where: Where | None = None, as_of: int | None = None) -> pa.Table | None:
+        """Return the rows of a table, or some; None when the table is not there.
+
+        Checksums of Parquet, and those beside the files, are compared unless what these hold has its own.
+        """
+        rows = self._rows(table, as_of)
+        if rows is None:
+            return None
+        wanted, compared = where(pc.field) if where else None, table not in _CHECKED
+        if compared:
+            for fragment in rows.get_fragments(wanted):
+                if not fits_sidecar(Path(fragment.path)):
+                    came = "a file that is not what its checksums say"
+                    raise DamagedFileError.of(fragment.path, "what was written", came)
+        checking = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=compared)
+        return rows.to_table(filter=wanted, fragment_scan_options=checking)
+
+    def greatest(self, table: str, column: str) -> int | None:
+        """Return the greatest number in a column; None when there is none, or no table."""
+        rows = self._rows(table)
+        batches = rows.to_batches(columns=[column]) if rows is not None else ()
+        return max((pc.max(batch.column(0)).as_py() for batch in batches if batch.num_rows), default=None)
+
+    def append(
+        self,
+        table: str,
+        content: pa.Table,
+        once: Transaction | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add rows to a table, which is made with these properties when it is not there."""
+        from deltalake import CommitProperties  # noqa: PLC0415  (it takes a while)
+        from deltalake import Transaction as Noted  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        content = _plain(content)
+        with self._lock:
+            found = self._opened(table)
+            if found is not None and once is not None and _is_done(found, once):
+                return
+            (self._folder / table).mkdir(parents=True, exist_ok=True)
+            actions = self._written(table, content)
+            noted = [Noted(once.application, once.version)] if once else []
+            facts = CommitProperties(
+                custom_metadata={"actions": str(len(actions) + len(noted))}, app_transactions=noted
+            )
+            if found is None:
+                try:
+                    self._create(table, content.schema, actions, facts, properties)
+                except DeltaError:
+                    found = self._opened(table)  # another writer may have made it meanwhile
+                    if found is None or (once is not None and _is_done(found, once)):
+                        raise
+                else:
+                    self._seal(table, -1)
+                    return
+            _require_schema(table, found, content.schema)
+            version = found.version()
+            found.create_write_transaction(actions, "append", content.schema, **_committing(facts))
+            self._seal(table, version)
+
+    def delete(self, table: str, where: str) -> None:
+        """Take rows out of a table, by a condition in SQL."""
+        with self._changing(table) as found:
+            found.delete(where, **_committing())
+
+    def compact(self, table: str) -> None:
+        """Write the rows of small files as few larger ones."""
+        with self._changing(table) as found:
+            found.optimize.compact(**_committing())
+
+    def clear_files(self, table: str) -> None:
+        """Remove files, and entries of the log, that no version of the table in Delta's retention periods uses."""
+        with self._changing(table) as found:
+            found.vacuum(dry_run=False, full=True, **_committing())
+        self._sum_up(table)
+        with self._changing(table) as found:
+            found.cleanup_metadata()
+        for folder in (self._folder / table, self._folder / table / delta_log.FOLDER):
+            for sidecar in folder.glob(".*.crc"):
+                if not sidecar.with_name(sidecar.name[1:].removesuffix(".crc")).exists():
+                    sidecar.unlink()
+
+    def log_names(self, table: str) -> list[str] | None:
+        """Return the names of the files in the log of a table; None when there is none."""
+        found = self._folder / table / delta_log.FOLDER
+        return [path.name for path in found.iterdir()] if found.is_dir() else None
+
+    def log_content(self, table: str, name: str) -> bytes | None:
+        """Return the content of a file in the log of a table."""
+        return (self._folder / table / delta_log.FOLDER / name).read_bytes()
+
+    def foreign_file(self) -> str | None:
+        """Return a file below the folder that belongs to none of the tables; None where there is none."""
+        if self._folder.is_file():
+            return str(self._folder)
+        for folder, below, names in os.walk(self._folder):
+            inside = Path(folder).relative_to(self._folder).parts
+            below[:] = sorted(
+                name for name in below if not name.startswith(("_", ".")) and (inside or name not in self._names)
+            )
+            for name in sorted(names):
+                if not name.startswith(("_", ".")):
+                    return str(Path(folder, name))
+        return None
+
+    # --- one table ---------------------------------------------------------------------------
+
+    def _opened(self, table: str, as_of: int | None = None) -> Any:  # noqa: ANN401  (untyped)
+        """Return a table, or None when it is not there; one that is not known here is left to Spark."""
+        from deltalake import DeltaTable  # noqa: PLC0415  (it takes a while)
+
+        known = self._known.pop(table, None) if as_of is None else None
+        if known is not None and _is_same(self._entry(table, known[0].version()), known[1]):
+            found = known[0]
+            if self._entry(table, found.version() + 1).exists():
+                found.update_incremental()
+        elif self.exists(table):
+            found = DeltaTable(str(self._folder / table), version=as_of)
+        else:
+            return None
+        _require_features(table, found)
+        if as_of is None and (entry := self._entry(table, found.version())).exists():
+            self._known[table] = found, entry.stat()
+        return found
+
+    def _rows(self, table: str, as_of: int | None = None) -> ds.Dataset | None:
+        """Return the rows of a table, to be read; None when it is not there.
+
+        Made here, and not by `deltalake`: there a file without a least and greatest value of a column, where others
+        have one, has no rows.
+        """
+        with self._lock:
+            found = self._opened(table, as_of)
+            if found is None:
+                return None
+            schema, files = pa.schema(found.schema().to_arrow()), pa.table(found.get_add_actions(flatten=True))
+        form, disk = ds.ParquetFileFormat(), LocalFileSystem()
+        known = {name: [files[f"{end}.{name}"].to_pylist() for end in ("min", "max")] for name in _noted_in(files)}
+        fragments = []
+        for place, name in enumerate(files["path"].to_pylist()):
+            within = ds.scalar(True)
+            for column, (least, greatest) in known.items():
+                if least[place] is not None and greatest[place] is not None:
+                    within &= (pc.field(column) >= least[place]) & (pc.field(column) <= greatest[place])
+            path = str(self._folder / table / unquote(name))
+            fragments.append(form.make_fragment(path, disk, partition_expression=within))
+        return ds.FileSystemDataset(fragments, schema, form, disk)
+
+    def _entry(self, table: str, version: int) -> Path:
+        return self._folder / table / delta_log.FOLDER / delta_log.name_of(version)
+
+    @contextmanager
+    def _changing(self, table: str) -> Iterator[Any]:
+        """Give a table that is there, to be changed; then see to the checksums of what was written."""
+        with self._lock:
+            found = self._opened(table)
+            if found is None:
+                raise FileNotFoundError(str(self._folder / table))
+            version = found.version()
+            yield found
+            self._seal(table, version)
+
+    def _create(
+        self,
+        table: str,
+        schema: pa.Schema,
+        actions: list[Any],
+        facts: Any,  # noqa: ANN401  (untyped)
+        properties: Mapping[str, str] | None,
+    ) -> None:
+        from deltalake import Schema  # noqa: PLC0415
+        from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
+
+        create_table_with_add_actions(
+            str(self._folder / table),
+            Schema.from_arrow(schema),
+            actions,
+            mode="error",
+            configuration=dict(properties or {}),
+            **_committing(facts),
+        )
+
+    def _written(self, table: str, content: pa.Table) -> list[Any]:
+        """Write rows as files, with their checksums, which count once an entry of the log names them."""
+        from deltalake.transaction import AddAction  # noqa: PLC0415
+
+        count = max(1, -(-content.nbytes // ONE_FILE))
+        step = max(1, -(-content.num_rows // count))
+        actions: list[Any] = []
+        for begin in range(0, content.num_rows, step):
+            part = content.slice(begin, step)
+            path = self._folder / table / f"part-{len(actions):05}-{uuid.uuid4()}-c000.snappy.parquet"
+            pq.write_table(part, path, compression="snappy", write_page_checksum=True, store_schema=False)
+            write_sidecar(path)
+            found = path.stat()
+            told = json.dumps(_noted(part))
+            actions.append(AddAction(path.name, found.st_size, {}, int(found.st_mtime * 1000), True, told))
+        return actions
+
+    def _seal(self, table: str, version: int) -> None:
+        """Write checksums beside the entries after a version, and beside the files that these have added."""
+        last = version
+        while (entry := self._entry(table, last + 1)).exists():
+            last += 1
+            for name in delta_log.added(entry.read_bytes()):
+                path = self._folder / table / unquote(name)
+                if path.exists():
+                    write_sidecar(path)
+            write_sidecar(entry)
+        if last // CHECKPOINT_ENTRIES > max(version, 0) // CHECKPOINT_ENTRIES:
+            self._sum_up(table)
+
+    def _sum_up(self, table: str) -> None:
+        """Write a checkpoint of Delta's log. What it says is said elsewhere: where it cannot be written, it is not."""
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        log = self._folder / table / delta_log.FOLDER
+        try:
+            found = self._opened(table)
+            for path in (log / f"{found.version():020}.checkpoint.parquet", log / "_last_checkpoint"):
+                sidecar_of(path).unlink(missing_ok=True)  # of one that Spark has written before
+            found.create_checkpoint()
+            del self._known[table]  # to be read from the checkpoint
+        except (DeltaError, OSError) as error:
+            _log.warning("The log of %s has no new checkpoint: %s", self._folder / table, error)
+
+
+def _require_features(table: str, found: Any) -> None:  # noqa: ANN401  (untyped)
+    """Leave a table to Spark that has other features than those which are known here."""
+    protocol = found.protocol()
+    others = {*(protocol.reader_features or ()), *(protocol.writer_features or ())} - FEATURES
+    if others or protocol.min_reader_version not in {1, 3} or protocol.min_writer_version not in {1, 2, 3, 4, 7}:
+        told = ", ".join(sorted(others)) or f"of Delta's reader version {protocol.min_reader_version}"
+        raise LeftToSparkError(f"the table {table!r} with the features {told}")
+
+
+def _require_schema(table: str, found: Any, schema: pa.Schema) -> None:  # noqa: ANN401  (untyped)
+    """Leave rows to Spark whose columns are not those of the table."""
+    from deltalake import Schema  # noqa: PLC0415
+
+    made = found.schema(), Schema.from_arrow(schema)
+    have, come = ({field.name: field.type for field in each.fields} for each in made)
+    if have != come:
+        raise LeftToSparkError(f"rows with other columns than those of the table {table!r}")
+
+
+def _is_same(path: Path, known: os.stat_result) -> bool:
+    """Return whether a file is still the one that was there before."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return (found.st_ino, found.st_mtime_ns, found.st_size) == (known.st_ino, known.st_mtime_ns, known.st_size)
+
+
+def _noted_in(files: pa.Table) -> list[str]:
+    return [name for name in _NOTED if f"min.{name}" in files.column_names and f"max.{name}" in files.column_names]
+
+
+def _committing(facts: Any = None) -> dict[str, Any]:  # noqa: ANN401  (untyped)
+    """Return the options by which an entry of the log is written; checkpoints are written here."""
+    from deltalake import PostCommitHookProperties  # noqa: PLC0415
+
+    after = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+    return {"commit_properties": facts, "post_commithook_properties": after}
+
+
+def _is_done(found: Any, once: Transaction) -> bool:  # noqa: ANN401  (untyped)
+    known = found.transaction_version(once.application)
+    return known is not None and known >= once.version
+
+
+def _plain(content: pa.Table) -> pa.Table:
+    """Return rows without dictionaries, which Delta does not have."""
+    fields = [
+        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+        for field in content.schema
+    ]
+    return content.cast(pa.schema(fields))
+
+
+def _noted(part: pa.Table) -> dict[str, Any]:
+    """Return what the log notes about a file: how many rows, and the least and greatest of some columns."""
+    names = [name for name in _NOTED if name in part.column_names]
+    found = {name: pc.min_max(part.column(name)).as_py() for name in names}
+    return {
+        "numRecords": part.num_rows,
+        "minValues": {name: each["min"] for name, each in found.items()},
+        "maxValues": {name: each["max"] for name, each in found.items()},
+        "nullCount": {name: part.column(name).null_count for name in names},
+    }

@@ -1,0 +1,106 @@
+"""What a batch would change: worked out beside the closure, which stays as it is.
+
+An engine in lanes tries the batch on a copy of its graph, with the stripes that it has, and what the batch writes is
+thrown away (`Engine.trial`): that costs what the batch costs, and a copy of vertices and edges. Beside any other
+engine the closure after the batch is built in lanes, and compared with the one that there is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.edge_set import edges_of, keys_of
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.row_changes import rows_compared
+from dyntc_spark.errors import OptionError
+from dyntc_spark.graph.batch import Planned, naming_cycles, planned
+from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.history import Difference, Graph
+from dyntc_spark.graph.inputs import Ends
+from dyntc_spark.graph.names import Vertices
+from dyntc_spark.graph.numbering import ChangesHere
+from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.kernels.ids import Flags
+from dyntc_spark.kernels.reach import without
+from dyntc_spark.session import session_for
+
+
+def tried(
+    graph: Graph, closure: Engine, ends: Ends, inserting: Flags, *, strict: bool, spark: SparkSession | None
+) -> Difference | Changed:
+    """Return the pairs that changes would make reachable or unreachable: on Spark where the closure is there.
+
+    Examples
+    --------
+    >>> closure = Lanes()
+    >>> inserting = np.array([True])
+    >>> found = tried(Graph(), closure, Ends(pa.array([1]), pa.array([2])), inserting, strict=False, spark=None)
+    >>> found.gained, closure.vertices
+    (Edges(sources=array([0]), targets=array([1])), 0)
+    """
+    batch = planned(graph, ChangesHere(ends, inserting), strict=strict)
+    after = Graph(_with_new(graph.vertices, batch), graph.edges.replaced(batch.inserted, batch.deleted))
+    if not len(batch.inserted) and not len(batch.deleted):
+        return Difference(after, Edges.of(), Edges.of())
+    vertices = max(closure.vertices, batch.extent)
+    with naming_cycles(graph.vertices.names, batch.added, batch.new):
+        closure.require(after.edges.edges, vertices)
+    trial = closure.trial()
+    if closure.backend == "spark":
+        return _on_spark(after, closure, trial, batch, vertices, session_for(spark))
+    if trial is None:
+        return _rebuilt(graph, after, closure, vertices)
+    trial.grow(vertices)
+    trial.apply(batch.inserted, batch.deleted)
+    return Difference(after, *(trial.changes() or (Edges.of(), Edges.of())))
+
+
+def _on_spark(
+    after: Graph, closure: Engine, trial: Engine | None, batch: Planned, vertices: int, spark: SparkSession
+) -> Changed:
+    """Compare closures on Spark."""
+    if trial is not None:
+        trial.grow(vertices)
+        trial.apply(batch.inserted, batch.deleted)
+        found = trial.changed(spark)
+    else:
+        rows = closure.rows(spark, look=True)
+        trial = Lanes(SparkBackend(spark))
+        trial.init(after.edges.edges, vertices)
+        others = trial.rows(spark)
+        found = None if rows is None or others is None else rows_compared(rows, others)
+    if found is None:
+        came, remedy = f"the engine {closure.name!r}", "Call in_process() first, or use the engine 'lanes'."
+        raise OptionError("an engine that can say on Spark what a batch would change", came, remedy)
+    return Changed(after, found, trial)
+
+
+def _rebuilt(before: Graph, after: Graph, closure: Engine, vertices: int) -> Difference:
+    """Build the closure after a batch in this process, and compare the rows that can differ.
+
+    These are the rows of what reaches the tail of a changed edge: the first changed edge on a path, new or lost, is
+    reached by edges that are there before and after.
+    """
+    new = Lanes()
+    new.init(after.edges.edges, vertices)
+    tails = np.concatenate([before.edges.minus(after.edges).sources, after.edges.minus(before.edges).sources])
+    rows = np.unique(new.ancestors(tails).sources)
+    known, fresh = rows[rows < closure.vertices], rows[rows >= closure.vertices]
+    were = np.concatenate([keys_of(closure.descendants(known)), keys_of(Edges(fresh, fresh))])
+    are = keys_of(new.descendants(rows))
+    return Difference(after, edges_of(without(are, were)), edges_of(without(were, are)))
+
+
+def _with_new(table: Vertices, batch: Planned) -> Vertices:
+    """Return a table of its own with the vertices that a batch brings; nothing is shared with later ones."""
+    if not len(batch.added):
+        return table
+    if table.on_spark:  # whose tables share nothing that changes
+        return table.added(batch.added, batch.new)
+    names = pa.concat_arrays([table.names(), batch.added]) if len(table) else batch.added
+    numbers = np.concatenate([table.used, batch.new])
+    return VertexTable.of(names, numbers, max(table.extent, batch.extent))

@@ -1,0 +1,1 @@
+"""Section 4.2: a matrix with lazy updates of low rank."""

@@ -1,0 +1,190 @@
+"""Operations on variables: their bits and their ``LastFlip`` change together, in one cell.
+
+``LastFlip[x,y]`` is the time of the operation that set ``X[x,y]``, and 0 where the entry is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dyntc_spark.blocks.grid import Axis, Grid, as_array
+from dyntc_spark.blocks.local import entry_arrays
+from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
+from dyntc_spark.blocks.superstep import Cell, Kind, Operation, Where
+from dyntc_spark.errors import ShapeMismatchError
+from dyntc_spark.kernels.block import Block, Ints
+from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.matrices.polynomial.kernels import Times, stored, writable
+
+STAMP = np.dtype(np.int32)
+LISTED_CELLS = 1024  # a longer list would be slower to go through than the cells themselves
+NOWHERE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Entries of a matrix, at positions ``(rows[q], columns[q])``."""
+
+    grid: Grid
+    rows: Indices
+    columns: Indices
+
+    @classmethod
+    def of(cls, name: str, grid: Grid, entries: Any) -> Places:  # noqa: ANN401  (arrays)
+        """Return ``(rows, columns)`` or a two-dimensional Boolean array as places of the matrix ``name``, checked."""
+        if not isinstance(entries, tuple):
+            given = as_array(entries)
+            if given.dtype == bool and given.ndim == 2:
+                if given.shape != grid.shape:
+                    came = f"an array of shape {given.shape}"
+                    raise ShapeMismatchError(f"Booleans of shape {grid.shape} for {name}", came, "Or give places.")
+                entries = np.nonzero(given)
+        rows, columns, _ = entry_arrays(tuple(entries), Kind(grid, BOOLEAN))
+        return cls(grid, rows, columns)
+
+    def distinct(self) -> Places:
+        """Each of the places once, sorted."""
+        width = max(1, self.grid.across.length)
+        rows, columns = np.divmod(np.unique(self.rows * width + self.columns), width)
+        return Places(self.grid, rows, columns)
+
+    @cached_property
+    def in_cells(self) -> dict[tuple[int, int], Indices]:
+        """The positions of the entries of each block that holds one."""
+        return {
+            (bi, bj): places[inner]
+            for bi, places, _ in self.grid.down.cut(self.rows)
+            for bj, inner, _ in self.grid.across.cut(self.columns[places])
+        }
+
+    @property
+    def where(self) -> Where:
+        """The cells that hold an entry, or where they are many the block rows and columns."""
+        if len(self.in_cells) <= LISTED_CELLS:
+            return Where(cells=frozenset(self.in_cells))
+        return Where(*(frozenset(side) for side in zip(*self.in_cells, strict=True)))
+
+    def inside(self, chosen: Indices) -> tuple[Indices, Indices]:
+        """Where the chosen entries lie in their block."""
+        return self.rows[chosen] % self.grid.down.step, self.columns[chosen] % self.grid.across.step
+
+
+@dataclass(frozen=True)
+class Flip(Operation[None]):
+    """Set entries of a variable, and ``LastFlip`` of those that were 0: all that LazySet does."""
+
+    flips: str
+    places: Places
+    time: int
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Bits and stamps."""
+        return (self.name, self.flips)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Bits and stamps."""
+        return (self.name, self.flips)
+
+    @property
+    def fills(self) -> bool:
+        """An absent block may become one."""
+        return True
+
+    @property
+    def where(self) -> Where:
+        """Only the blocks that hold one of the entries."""
+        return self.places.where
+
+    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+        """Write the entries that were 0."""
+        del left, right
+        rows, columns = self.places.inside(self.places.in_cells.get((cell.bi, cell.bj), NOWHERE))
+        new = ~BOOLEAN.get(cell[self.name], rows, columns)
+        if new.any():
+            rows, columns, shape = rows[new], columns[new], cell.shape(self.name)
+            stamps = writable(cell[self.flips], shape, STAMP)
+            stamps[rows, columns] = self.time
+            cell[self.flips] = stored(stamps)
+            cell[self.name] = BOOLEAN.put(cell[self.name], rows, columns, np.zeros((0, len(rows))), shape)
+
+
+@dataclass(frozen=True)
+class Erase(Operation[Ints]):
+    """Clear entries of a variable; the result is ``LastFlip`` of each as it was, 0 where there was no entry."""
+
+    flips: str
+    places: Places
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Bits and stamps."""
+        return (self.name, self.flips)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Bits and stamps."""
+        return (self.name, self.flips)
+
+    @property
+    def where(self) -> Where:
+        """Only the blocks that hold one of the entries."""
+        return self.places.where
+
+    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+        """Clear the entries and report their stamps, as one row of all places."""
+        del left, right
+        chosen = self.places.in_cells.get((cell.bi, cell.bj), NOWHERE)
+        rows, columns = self.places.inside(chosen)
+        found = COUNTING.get(cell[self.flips], rows, columns)
+        at = chosen[found[0] > 0]
+        if len(at):
+            stamps = writable(cell[self.flips], cell.shape(self.name), STAMP)
+            stamps[rows, columns] = 0
+            cell[self.flips] = stored(stamps)
+            cell[self.name] = BOOLEAN.clear(cell[self.name], rows, columns)
+            values = found[:, found[0] > 0]
+            cell.report(0, COUNTING.from_coordinates(np.zeros_like(at), at, values, (1, len(self.places.rows))))
+
+    def collect(self, reports: Mapping[int, Block]) -> Ints:
+        """Put the stamps in the order of the entries."""
+        count = len(self.places.rows)
+        found: Ints = COUNTING.get(reports.get(0), np.zeros(count, np.int64), np.arange(count))[0]
+        return found
+
+
+@dataclass(frozen=True)
+class Renumber(Operation[None]):
+    """Replace each stamp by the rank of the first boundary time that reaches it: comparisons stay as they are."""
+
+    times: Times
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Stamps."""
+        return (self.name,)
+
+    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+        """Renumber the stamps of this cell."""
+        del left, right
+        stamps = writable(cell[self.name], cell.shape(self.name), STAMP)
+        there = stamps > 0
+        stamps[there] = 1 + np.searchsorted(self.times, stamps[there])
+        cell[self.name] = stored(stamps)
+
+
+def ones_of(line: npt.ArrayLike, axis: Axis, what: str) -> Indices:
+    """Return the positions of the ones of a row or column."""
+    given = as_array(line)
+    if given.dtype == bool:
+        if given.shape != (axis.length,):
+            raise ShapeMismatchError(f"a Boolean vector of {axis.length}", f"{given.shape}", "Or give positions.")
+        return np.flatnonzero(given)
+    return axis.ids(given, what)

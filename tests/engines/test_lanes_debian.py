@@ -1,0 +1,98 @@
+"""The engine ``lanes`` on real packages: their real changes, and a giant component that comes and goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dyntc_spark.engines.base import Edges
+from dyntc_spark.engines.lanes.engine import Lanes
+from dyntc_spark.engines.recompute import Recompute
+from tests.engines.lanes_oracle import alike
+
+pytestmark = pytest.mark.long
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture(scope="module")
+def debian():
+    """The dependencies, and the changes as insertions and deletions, on so many vertices."""
+    table, changes = (pq.read_table(DATA / f"debian-{name}.parquet") for name in ("depends", "security-changes"))
+    names = {}
+    number = lambda column: [names.setdefault(name, len(names)) for name in column.to_pylist()]  # noqa: E731
+    edges = Edges.of(number(table["src"]), number(table["dst"]))
+    known, op = len(names), np.array(changes["op"].to_pylist())
+    changed = Edges.of(number(changes["src"]), number(changes["dst"]))
+    parts = [Edges(changed.sources[op == kind], changed.targets[op == kind]) for kind in ("insert", "delete")]
+    return edges, parts, known, len(names)
+
+
+def require_as_built(engine):
+    """Require what an engine says to be what one says that is built from its edges, with other numbers."""
+    twin, every = Recompute(), np.arange(engine.vertices)
+    twin.init(engine.edges, engine.vertices)
+    assert alike(engine.descendants(every), twin.descendants(every))
+    sizes = ("vertices", "edges", "pairs", "components", "largest_component")
+    ours, theirs = engine.stats(), twin.stats()
+    assert [ours[name] for name in sizes] == [theirs[name] for name in sizes]
+    assert engine.verify().holds
+
+
+def test_the_real_changes_and_back(debian):
+    edges, (inserted, deleted), known, n = debian
+    engine = Lanes()
+    engine.init(edges, known)
+    assert (engine.vertices, engine.stats()["edges"], engine.stats()["pairs"]) == (64047, 282432, 3853939)
+    engine.grow(n)
+    before = engine.descendants(np.arange(n))
+    engine.apply(inserted, deleted)
+    stats = engine.stats()
+    assert stats["rebuilds"] == 1  # the start
+    assert stats["words_changed"] < 2000
+    assert stats["row_bytes"] / stats["pairs"] < 1
+    require_as_built(engine)
+
+    engine.apply(deleted, inserted)
+    assert alike(engine.descendants(np.arange(n)), before)
+    assert engine.stats()["pairs"] == 3853939
+
+
+def test_one_edge_makes_a_giant_component_and_its_deletion_breaks_it(debian):
+    edges, (inserted, deleted), _, n = debian
+    engine = Lanes()
+    engine.init(edges, n)
+    down = engine.descendants(np.arange(n))
+    root = int(np.bincount(down.sources).argmax())
+    reached = engine.descendants([root]).targets
+    leaves = reached[np.bincount(down.sources)[reached] == 1]
+    leaf = int(leaves[np.bincount(down.targets, minlength=n)[leaves].argmax()])
+    closing = Edges.of([leaf], [root])
+
+    engine.apply(closing, Edges.of())
+    assert engine.stats()["largest_component"] > 1000
+    require_as_built(engine)
+    engine.apply(inserted, deleted)  # with the giant component there
+    require_as_built(engine)
+    engine.apply(deleted, Edges(np.append(inserted.sources, leaf), np.append(inserted.targets, root)))
+    assert alike(engine.descendants(np.arange(n)), down)
+    assert engine.stats()["largest_component"] == 7
+
+
+def test_single_changes(debian):
+    edges, _, _, n = debian
+    engine, rng = Lanes(), np.random.default_rng(11)
+    engine.init(edges, n)
+    before = engine.descendants(np.arange(n))
+    some = rng.permutation(len(edges))[:200]
+    for k in some:
+        one = Edges(edges.sources[k : k + 1], edges.targets[k : k + 1])
+        engine.apply(Edges.of(), one)
+    require_as_built(engine)
+    for k in some:
+        engine.apply(Edges(edges.sources[k : k + 1], edges.targets[k : k + 1]), Edges.of())
+    assert alike(engine.descendants(np.arange(n)), before)
+    assert engine.stats()["rebuilds"] == 1

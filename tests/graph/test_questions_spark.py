@@ -1,0 +1,113 @@
+"""Everyday questions as DataFrames and in SQL: the same answers as in this process, on both backends."""
+
+from __future__ import annotations
+
+import pytest
+
+from dyntc_spark import DynamicClosure
+from dyntc_spark.errors import ClosedError, CycleError, MissingColumnError, UnknownVertexError, VertexTypeError
+from tests.graph.oracle import Plain
+
+EDGES = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "d"), ("d", "d"), ("a", "f"), ("f", "g"), ("g", "d")]
+CHANGES = [("delete", "c", "a"), ("insert", "d", "x"), ("insert", "g", "e"), ("delete", "f", "g")]
+
+
+def rows(frame):
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def listed(table):
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def expected_changes(closure):
+    plain = Plain(EDGES)
+    before = plain.pairs()
+    plain.apply(CHANGES)
+    lost = {(*pair, "delete", closure.version + 1) for pair in before - plain.pairs()}
+    return sorted(lost | {(*pair, "insert", closure.version + 1) for pair in plain.pairs() - before})
+
+
+def test_dataframes_have_the_same_answers(spark):
+    c = DynamicClosure.from_edges(EDGES, spark)
+    asked = {
+        "components": (),
+        "cycles": (),
+        "roots": (),
+        "leaves": (),
+        "impact": (99,),
+        "between": ("a", "d"),
+        "common_ancestors": ("d", "g"),
+        "common_descendants": ("a", "e"),
+        "what_if": (CHANGES,),
+    }
+    for question, about in asked.items():
+        found, same = getattr(c, question)(*about), getattr(c.arrow, question)(*about)
+        assert (found.columns, rows(found)) == (same.column_names, listed(same)), question
+
+
+@pytest.mark.parametrize(("engine", "backend"), [("lanes", "local"), ("lanes", "spark"), ("centres", "spark")])
+def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
+    c, here = DynamicClosure.from_edges(EDGES, spark, engine, backend), DynamicClosure.from_edges(EDGES)
+    for question in ("between", "common_ancestors"):
+        assert listed(getattr(c.arrow, question)("a", "d")) == listed(getattr(here.arrow, question)("a", "d"))
+    impact = c.arrow.impact(top=2) if engine == "centres" else c.impact(top=2).toArrow()
+    assert impact["ancestors"].to_pylist() == [6, 4]
+    assert (c.distance("a", "d"), c.distance("d", "a"), c.is_acyclic(), len(c)) == (3, None, False, 7)
+    c.create_views("deps")
+    told = c.what_if(CHANGES)
+    assert (told.columns, rows(told)) == (["src", "dst", "op", "version"], expected_changes(c))
+    assert (rows(spark.table("deps_closure").select("src", "dst")), c.version) == (sorted(Plain(EDGES).pairs()), 0)
+    c.apply(CHANGES)
+    assert rows(c.changes()) == rows(told)
+    after = DynamicClosure.from_edges(c.arrow.edges(), vertices=c.arrow.vertices())
+    counted = spark.sql("SELECT vertex, ancestors, descendants FROM deps_vertices")
+    assert rows(counted) == listed(after.arrow.impact(top=99))
+    together = spark.table("deps_components")
+    assert (together.columns, rows(together)) == (["vertex", "component", "size"], listed(c.arrow.components()))
+    on_paths = spark.sql("SELECT * FROM deps_between('b', 'x')")
+    assert rows(on_paths) == listed(after.arrow.between("b", "x", edges=True))
+
+
+def test_distances_of_a_dataframe(spark):
+    c = DynamicClosure.from_edges(EDGES, spark)
+    asked = spark.createDataFrame(
+        [(1, "a", "d"), (2, "d", "a"), (3, "a", "x"), (4, None, "a"), (5, "e", "e"), (1, "a", "d")],
+        "id int, begin string, end string",
+    )
+    answer = c.distance(asked, src="begin", dst="end")
+    assert answer.dtypes == [("id", "int"), ("begin", "string"), ("end", "string"), ("distance", "int")]
+    assert sorted((row.id, row.distance or 0) for row in answer.collect()) == [
+        (1, 3),
+        (1, 3),
+        (2, 0),
+        (3, 0),
+        (4, 0),
+        (5, 0),
+    ]
+    assert answer.where("id = 5").first().distance == 0
+    assert answer.where("id IN (2, 3, 4) AND distance IS NULL").count() == 3
+    with pytest.raises(UnknownVertexError, match="'x'"):
+        c.distance(asked, src="begin", dst="end", unknown="raise")
+    with pytest.raises(VertexTypeError, match="int64 in column 'id'"):
+        c.distance(asked.selectExpr("bigint(id) AS id", "end"), src="id", dst="end")
+    with pytest.raises(MissingColumnError, match="'distance' that is free"):
+        c.distance(asked.withColumnRenamed("id", "distance"), src="begin", dst="end")
+    assert rows(c.distance([("a", "d")])) == [("a", "d", 3)]
+
+
+def test_what_if_on_spark_names_a_cycle_and_leaves_all_as_it_was(spark):
+    c = DynamicClosure.from_edges([(1, 2), (2, 3)], spark, "path_counting", "spark")
+    with pytest.raises(CycleError, match=r"3 → 1 → 2 → 3|1 → 2 → 3 → 1|2 → 3 → 1 → 2"):
+        c.what_if([("insert", 3, 1)])
+    assert rows(c.what_if([("insert", 3, 9)])) == [(1, 9, "insert", 1), (2, 9, "insert", 1), (3, 9, "insert", 1)]
+    assert (c.version, len(c), rows(c.pairs())) == (0, 3, [(1, 2), (1, 3), (2, 3)])
+
+
+def test_a_closure_on_spark_is_closed(spark):
+    with DynamicClosure.from_edges(EDGES, spark, backend="spark") as c:
+        known = c.pairs()
+        assert ("a", "d") in c
+    with pytest.raises(ClosedError):
+        c.pairs()
+    assert rows(known) == sorted(Plain(EDGES).pairs())
