@@ -7,6 +7,7 @@ import pytest
 
 from dyntc_spark import progress as module
 from dyntc_spark.progress import progress
+from tests.waiting import SECONDS
 
 
 class Terminal(io.StringIO):
@@ -29,7 +30,7 @@ class Terminal(io.StringIO):
     def wait_for(self, text):
         self.seen.clear()
         self.awaited = text
-        assert self.seen.wait(10), (text, self.getvalue())
+        assert self.seen.wait(SECONDS), (text, self.getvalue())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import gc
 import threading
 
 from dyntc_spark.blocks.releases import Releases
+from tests.waiting import SECONDS
 
 
 class Hold:
@@ -20,7 +21,7 @@ def test_it_is_released_as_soon_as_nothing_refers_to_it():
     del hold
     assert not done.wait(0.05)
     del other
-    assert done.wait(10)
+    assert done.wait(SECONDS)
 
 
 def test_a_release_that_fails_is_logged_and_the_next_one_done(caplog):
@@ -31,7 +32,7 @@ def test_a_release_that_fails_is_logged_and_the_next_one_done(caplog):
 
     for release in (fails, lambda: done.set() or False):
         releases.when_gone(Hold(), release)
-    assert done.wait(10)
+    assert done.wait(SECONDS)
     assert "A state on Spark was not released: KeyError('why')" in caplog.text
     assert len([thread for thread in threading.enumerate() if thread.name == "dyntc_spark releases"]) >= 1
 
@@ -46,6 +47,6 @@ def test_objects_in_cycles_are_collected_when_that_is_asked_for():
         del cyclic
         assert not done.wait(0.05)
         releases.when_gone(Hold(), lambda: True)
-        assert done.wait(10)
+        assert done.wait(SECONDS)
     finally:
         gc.enable()

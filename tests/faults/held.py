@@ -28,7 +28,7 @@ MEMORY = "512m"
 #: Vertices of the chain that is built again: 4.5 MB of rows.
 LENGTH = 1500
 #: Seconds to wait until what is no longer used has been released.
-PATIENCE = 10
+PATIENCE = 120
 
 
 class Watch:

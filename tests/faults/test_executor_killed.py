@@ -21,7 +21,7 @@ from tests.store.closures import pairs, recomputed
 
 pytestmark = pytest.mark.cluster
 EXECUTORS = 2
-SECONDS = 60
+SECONDS = 120
 
 
 class Cluster:

@@ -15,6 +15,7 @@ import pytest
 from dyntc_spark import DynamicClosure
 from tests.conftest import SPARK_KIND
 from tests.store.closures import recomputed
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 EDGES = [(v, v + k) for v in range(40) for k in (1, 5)]
@@ -75,11 +76,7 @@ def test_a_closure_that_is_dropped_leaves_nothing(spark):
     frame = c._engine.current.closure.place.stored.layers[0].kept.frame
     assert "InMemoryTableScan" in plan(frame)
     del c
-    for _ in range(100):
-        if "InMemoryTableScan" not in plan(frame):
-            return
-        time.sleep(0.1)
-    pytest.fail("what it had stored is still there")
+    assert eventually(lambda: "InMemoryTableScan" not in plan(frame)), "what it had stored is still there"
 
 
 def plan(frame):
