@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from dyntc_spark.engines.algebraic.path_numbers import COUNT
 from dyntc_spark.engines.base import Edges, Engine
 from dyntc_spark.engines.lanes.questions import Answering
 from dyntc_spark.engines.lanes.runs import Layout
-from dyntc_spark.graph.counting import COUNT, path_counts
+from dyntc_spark.graph.counting import path_counts
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.shape import representatives
 from dyntc_spark.kernels.ids import Indices

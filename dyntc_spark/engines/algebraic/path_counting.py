@@ -38,7 +38,7 @@ from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
-from dyntc_spark.engines.algebraic.path_numbers import PathCounts, bits_of
+from dyntc_spark.engines.algebraic.path_numbers import Counter, PathCounts, bits_of
 from dyntc_spark.engines.algebraic.path_sweep import CountPaths, path_totals
 from dyntc_spark.engines.algebraic.path_update import Change, Lines
 from dyntc_spark.engines.base import Certificate, Edges, Engine
@@ -326,9 +326,12 @@ class PathCounting(Engine):
         return lazy_blocks(self.matrix, spark)
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-        """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
+        """The closure as it is on Spark, with ``paths``: how many lead to each of ``reached``, null if not known."""
         del spark
-        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
+        if self.backend != "spark":
+            return None
+        counter = Counter(self.matrix.ring.modulus or (), self._totals)
+        return reached_frame(self.matrix, self.vertices, counter, look=look)
 
     # --- looking -----------------------------------------------------------------------------
 
