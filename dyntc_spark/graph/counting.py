@@ -7,7 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 
 #: The largest integers that Spark has.
 COUNT = pa.decimal128(38, 0)
