@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.errors import DyntcError, OutgrownError
 
 #: A state moves back into this process when it takes less than this part of the budget.

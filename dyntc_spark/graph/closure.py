@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph import interop, numbering
 from dyntc_spark.graph.asking import Table, Vertex

@@ -7,8 +7,9 @@ from typing import Protocol, runtime_checkable
 import numpy.typing as npt
 import pyarrow as pa
 
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_numbers import PathCounts
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.base import Engine
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
 from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.graph.kinds import taken

@@ -32,7 +32,7 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT
-from dyntc_spark.engines.edge_set import MOST_VERTICES
+from dyntc_spark.edges import MOST_VERTICES
 from dyntc_spark.errors import IndexOutsideError, NullEndpointError, SessionError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.kinds import spark_type

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import OptionError, VertexTypeError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.inputs import Ends, in_order, insertions, of_kind, read_changes, read_ends, read_vertices

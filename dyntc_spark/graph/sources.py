@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_numbers import COUNT
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.questions import Answering
 from dyntc_spark.engines.lanes.runs import Layout
 from dyntc_spark.graph.counting import path_counts

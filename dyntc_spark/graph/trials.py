@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import edges_of, keys_of
+from dyntc_spark.edges import Edges, edges_of, keys_of
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import rows_compared
 from dyntc_spark.errors import OptionError

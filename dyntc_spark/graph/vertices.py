@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.inputs import Ends, read_ends
 from dyntc_spark.graph.kinds import encoded, hashable, taken

@@ -36,15 +36,15 @@ from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges, EdgeSet, checked
 from dyntc_spark.engines.algebraic.build import Parts, fill
 from dyntc_spark.engines.algebraic.graph import Graph
 from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
 from dyntc_spark.engines.algebraic.solve import REACH, SECONDS_A_PRODUCT, LargeSystem
 from dyntc_spark.engines.algebraic.touched import Touched, ancestors, compared, pairs
 from dyntc_spark.engines.algebraic.update import Factors, Lines, WideUpdate, factors, gathered
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import certify_matrix
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
 from dyntc_spark.kernels.block import Ints

@@ -37,13 +37,13 @@ from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges, EdgeSet, checked
 from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
 from dyntc_spark.engines.algebraic.path_numbers import Counter, PathCounts, bits_of
 from dyntc_spark.engines.algebraic.path_sweep import CountPaths, path_totals
 from dyntc_spark.engines.algebraic.path_update import Change, Lines
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import Successors, certify_matrix
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.topology import Topology
 from dyntc_spark.engines.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError

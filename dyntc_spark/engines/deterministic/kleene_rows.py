@@ -25,7 +25,7 @@ from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.workers import Batches
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.kernels import certificate, records
 from dyntc_spark.kernels.ids import Flags, Words

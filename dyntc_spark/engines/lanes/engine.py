@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.engines.base import Certificate, Edges
-from dyntc_spark.engines.edge_set import EdgeSet, checked, distinct, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, checked, distinct, edges_of, keys_of
+from dyntc_spark.engines.base import Certificate
 from dyntc_spark.engines.lanes import difference
 from dyntc_spark.engines.lanes.in_process import NONE, OTHER_NUMBERS, Change, Closure, InProcess, Place
 from dyntc_spark.engines.lanes.on_spark import OnSpark

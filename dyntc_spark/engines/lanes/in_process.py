@@ -15,8 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import BLOCKS, BLOCKS_TYPE
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import answered
+from dyntc_spark.edges import Edges, answered
 from dyntc_spark.engines.lanes.build import UNBOUNDED, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate

@@ -27,8 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dyntc_spark.blocks.columns import ROWS
 from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import checked
+from dyntc_spark.edges import Edges, checked
 from dyntc_spark.engines.lanes import blocks, in_process, tasks
 from dyntc_spark.engines.lanes.blocks import Blocks, table_of
 from dyntc_spark.engines.lanes.build import pools

@@ -12,7 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.in_process import Closure
 from dyntc_spark.engines.lanes.runs import run_batch, several
 from dyntc_spark.errors import OptionError
