@@ -11,16 +11,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.ids import Indices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _ROWS = 1024  # that are unfolded at a time, to be counted
 

@@ -22,12 +22,10 @@ when that is written to, and a Spark Connect server looks tables up whenever a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.spark import SparkBackend
@@ -37,6 +35,10 @@ from dyntc_spark.errors import IndexOutsideError, NullEndpointError, SessionErro
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.spark_columns import quoted
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 #: Names are numbered in so many groups.
 GROUPS = 1024

@@ -26,11 +26,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
@@ -54,6 +53,9 @@ from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 SPARSE_BITS, DENSE_BITS = 26, 23  #: of a prime; products of dense blocks are fast up to 23
 DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense blocks

@@ -25,12 +25,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import INTEGERS
 from dyntc_spark.blocks.grid import Axis
@@ -50,11 +48,15 @@ from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.primes import primes_needed, random_primes
+from dyntc_spark.lazy_pyspark import F, is_frame
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds, update_exceeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 PRIME_BITS = 23
 LEAST_BITS = 64  # path counts below 2**64 never ask for new primes
@@ -140,7 +142,7 @@ class PathCounting(Engine):
         vertices
             How many there are; they are numbered from 0.
         """
-        if isinstance(edges, DataFrame):
+        if is_frame(edges):
             edges = _collected(edges)
         graph = Topology(EdgeSet.of(checked(edges, vertices)).edges, vertices)
         totals = np.ones(vertices)

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import exhibit
 from dyntc_spark.blocks.grid import Axis
@@ -36,6 +35,9 @@ from dyntc_spark.engines.transfer import held_bytes
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.matrices.polynomial.entries import ones_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class KleeneClosure(Engine):

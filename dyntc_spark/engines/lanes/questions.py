@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.edges import Edges
@@ -20,6 +19,9 @@ from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.counts import reach_counts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Answering(Engine):

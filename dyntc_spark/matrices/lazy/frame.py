@@ -7,13 +7,11 @@ travel inside the stage, and each task adds what they hold for its own stripes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import INTEGERS, ROWS
 from dyntc_spark.blocks.superstep import Kind
@@ -21,12 +19,16 @@ from dyntc_spark.blocks.workers import Batches
 from dyntc_spark.errors import EntryValueError, SessionError
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
+from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.buffers import Buffers
 from dyntc_spark.matrices.lazy.layers import LayeredState
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.operations import widened
 from dyntc_spark.matrices.lazy.rebuild import BY_ROW
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 SCHEMA = "row bigint, column bigint, values array<bigint>"
 COUNTED_ROWS = f"{ROWS}, paths array<decimal(38,0)>"
