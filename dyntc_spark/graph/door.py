@@ -46,22 +46,20 @@ class Door:
     ----------
     engine
         Has the closure of the version that is current, except within `changing`.
-    rebuilt
-        Is called, within `changing`, after the engine had to be built again for a question, because Spark had
-        lost its state.
 
     Examples
     --------
     >>> from dyntc_spark.engines.recompute import Recompute
-    >>> door = Door(Recompute(), lambda: None)
+    >>> door = Door(Recompute())
     >>> door.ask(lambda version, closure: (version.number, closure.vertices))
     (0, 0)
     """
 
-    def __init__(self, engine: Engine, rebuilt: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.losses = 0  #: of blocks on Spark, after which the closure was built again
-        self._rebuilt = rebuilt
+        #: Called within `changing`, after the engine had to be built again for a question: Spark had lost its state.
+        self.rebuilt: Callable[[], None] = lambda: None
         self._now = Version()
         self._difference: tuple[Version, Difference] | None = None  # worked out when first asked for
         self._changed: tuple[Version, Changed] | None = None  # where something had to be built for it
@@ -100,7 +98,7 @@ class Door:
             lost = self.losses > known
         if lost:
             with self.changing():
-                self._rebuilt()
+                self.rebuilt()
         return answer
 
     def ask_apart(self, question: Question[_Answer]) -> _Answer:
