@@ -6,6 +6,7 @@ from typing import cast
 
 from pyspark.sql import DataFrame
 
+from dyntc_spark.engines.abilities import blocks_of
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph import joins
 from dyntc_spark.graph.arrow import ArrowAnswers
@@ -170,7 +171,7 @@ class Answers:
         ``bytes`` and ``payload``.
         """
         spark = self._tables.session
-        return self._door.ask_apart(lambda _, closure: closure.blocks(spark))
+        return self._door.ask_apart(lambda _, closure: blocks_of(closure, spark))
 
     def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
         """Return whether a path leads from ``a`` to ``b``, of a tuple ``(a, b)``; else whether it is a vertex.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import MissingColumnError, OptionError, UnreachableError
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.asking import (
@@ -74,9 +74,9 @@ class Asked(Generic[_Made]):
         """Return ``src``, ``dst``, ``reachable``, and ``paths`` where these are counted, for each row of ``pairs``."""
         ends = read_ends(pairs, (src, dst))
 
-        def answered(closure: Engine, numbers: Edges) -> tuple[npt.NDArray[np.bool_], pa.Array | None]:
+        def answered(closure: Reachability, numbers: Edges) -> tuple[npt.NDArray[np.bool_], pa.Array | None]:
             known = known_pairs(numbers)
-            counts = path_counts(closure, Edges(numbers.sources[known], numbers.targets[known]))
+            counts = path_counts(closure, numbers.where(known))
             return reachable(closure, numbers), counts
 
         graph, numbers, (found, counts) = about(self._door, numbering_pairs(ends, unknown), answered)
@@ -129,7 +129,7 @@ class Asked(Generic[_Made]):
             return self._explain_pairs(source, src, dst)
         pair = Ends(read_vertices([source], "vertex"), read_vertices([target], "vertex"))
 
-        def found(version: Version, closure: Engine) -> tuple[Graph, list[int] | None]:
+        def found(version: Version, closure: Reachability) -> tuple[Graph, list[int] | None]:
             numbers = numbering_pairs(pair, "raise")(version.graph.vertices)
             (path,) = shortest_paths(version.graph.edges, closure, numbers)
             return version.graph, path
@@ -155,7 +155,7 @@ class Asked(Generic[_Made]):
         steps: list[tuple[int, int]] = []
         reachable = np.zeros(len(ends), np.bool_)
 
-        def found(version: Version, closure: Engine) -> tuple[Graph, list[list[int] | None]]:
+        def found(version: Version, closure: Reachability) -> tuple[Graph, list[list[int] | None]]:
             numbers = numbering_pairs(ends, "raise")(version.graph.vertices)
             with progress("explaining", len(ends)) as shown:
                 paths = []

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
 from dyntc_spark.graph.changed import Stored, changed_between
 from dyntc_spark.graph.current_views import CurrentViews
@@ -109,6 +109,19 @@ class Attachment:
         if store is not None:
             self._after(store)
 
+    def publish(self, kind: str, counts: Tally | None = None, **facts: Any) -> None:  # noqa: ANN401  (as fields are)
+        """Publish something about the version that there is."""
+        with progress("saving", 1):
+            store, standing = self.required(), self._standing(self._door.now, counts or Tally())
+            if kind in CHECKPOINTS:
+                standing = replace(standing, content=self._content(lambda: store.place.spark))
+            store.publish(kind, standing, None, **facts)
+
+    def record(self, *, wanted: bool) -> None:
+        """Have the location keep what batches change from now on, where that is wanted."""
+        if wanted and not self.required().recording:
+            self.publish("record", recording=True)
+
     def _changes_of(self, version: Version, store: Store) -> pa.Table | Stored | None:
         """Return what is to be recorded of a version that the engine is at; None where nobody can tell now."""
         if not store.recording:
@@ -134,15 +147,10 @@ class Attachment:
         except DyntcError as error:
             _log.warning("Version %d is published, but not what follows it: %s", self._version, error)
 
-    def record(self, *, wanted: bool) -> None:
-        """Have the location keep what batches change from now on, where that is wanted."""
-        if wanted and not self.required().recording:
-            self.publish("record", recording=True)
-
     def _record_version(self, store: Store, before: Graph) -> None:
         """Have what the last version changed recorded: the difference to the graph before it."""
 
-        def record(version: Version, closure: Engine) -> None:
+        def record(version: Version, closure: Reachability) -> None:
             found = changed_between(before, version.graph, closure, lambda: store.place.spark)
             store.record(version.number, recorded.rows(version.number, found))
 
@@ -152,14 +160,6 @@ class Attachment:
         """Read the version before the last one, which an earlier writer has published but not recorded."""
         store = self.required()
         return store.load(Store.required(store.place).upto(self._version - 1)).graph
-
-    def publish(self, kind: str, counts: Tally | None = None, **facts: Any) -> None:  # noqa: ANN401  (as fields are)
-        """Publish something about the version that there is."""
-        with progress("saving", 1):
-            store, standing = self.required(), self._standing(self._door.now, counts or Tally())
-            if kind in CHECKPOINTS:
-                standing = replace(standing, content=self._content(lambda: store.place.spark))
-            store.publish(kind, standing, None, **facts)
 
     def _content(self, session: Callable[[], SparkSession]) -> Content:
         """Return the graph and the closure for a checkpoint."""

@@ -43,13 +43,13 @@ class DynamicClosure:
 
     ================  ==========================================================================================
     making            from_edges, open, at, repair, close
-    asking            reaches, query, descendants, ancestors, pairs, edges, vertices, changes, explain, version,
-                      history, arrow
+    asking            reaches, query, descendants, ancestors, pairs, edges, vertices, changes, explain,
+                      version, arrow
     everyday          components, cycles, is_acyclic, roots, leaves, distance, impact, between, common_ancestors,
     questions         common_descendants, what_if
     changing          insert, insert_at, delete, apply, drop, reset
     views and tables  create_views, create_location_views, publish
-    location          save, refresh, vacuum
+    location          save, refresh, vacuum, history
     stream            stream
     state             stats, blocks, verify, on_spark, in_process, use
     other libraries   from_graphframe, to_graphframe, from_networkx, to_networkx
@@ -75,7 +75,7 @@ class DynamicClosure:
     def __reduce__(self) -> NoReturn:
         refuse_copy(repr(self))
 
-    # --- making ------------------------------------------------------------------------------
+    # --- making --------------------------------------------------------------------------------
 
     @classmethod
     def from_edges(
@@ -112,7 +112,7 @@ class DynamicClosure:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    # --- asking ----------------------------------------------------------------------------
+    # --- asking --------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
@@ -168,9 +168,6 @@ class DynamicClosure:
     ) -> DataFrame:
         return self._parts.answers.explain(source, target, src=src, dst=dst)
 
-    def history(self) -> DataFrame:
-        return self._parts.answers.history()
-
     def __len__(self) -> int:
         """Return how many vertices there are, as a graph of NetworkX does; ``stats()`` knows edges and pairs."""
         return len(self._parts.door.now.graph.vertices)
@@ -178,7 +175,7 @@ class DynamicClosure:
     def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
         return asked in self._parts.answers
 
-    # --- everyday questions ----------------------------------------------------------------
+    # --- everyday questions --------------------------------------------------------------------
 
     def components(self) -> DataFrame:
         return self._parts.questions.components()
@@ -231,7 +228,7 @@ class DynamicClosure:
     ) -> DataFrame:
         return self._parts.questions.what_if(changes, strict=strict, op=op, src=src, dst=dst, timestamp=timestamp)
 
-    # --- changing --------------------------------------------------------------------------
+    # --- changing ------------------------------------------------------------------------------
 
     def insert(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
         return self._parts.batches.insert(edges, strict=strict, src=src, dst=dst)
@@ -267,7 +264,7 @@ class DynamicClosure:
     ) -> BatchResult:
         return self._parts.batches.reset(edges, vertices=vertices, src=src, dst=dst)
 
-    # --- views and tables ------------------------------------------------------------------
+    # --- views and tables ----------------------------------------------------------------------
 
     def create_views(self, prefix: str) -> None:
         self._parts.views.create_views(prefix)
@@ -277,7 +274,7 @@ class DynamicClosure:
     def publish(self, target: str | None) -> None:
         self._parts.location.publish(target)
 
-    # --- location --------------------------------------------------------------------------
+    # --- location ------------------------------------------------------------------------------
 
     def save(self, location: str, *, record_changes: bool = False, publish: str | None = None) -> None:
         self._parts.location.save(location, record_changes=record_changes, publish=publish)
@@ -288,7 +285,10 @@ class DynamicClosure:
     def vacuum(self, keep: int, *, files: bool = True) -> None:
         self._parts.location.vacuum(keep, files=files)
 
-    # --- stream ----------------------------------------------------------------------------
+    def history(self) -> DataFrame:
+        return self._parts.answers.history()
+
+    # --- stream --------------------------------------------------------------------------------
 
     def stream(
         self,
@@ -317,7 +317,7 @@ class DynamicClosure:
             timestamp=timestamp,
         )
 
-    # --- state -----------------------------------------------------------------------------
+    # --- state ---------------------------------------------------------------------------------
 
     def stats(self) -> dict[str, Any]:
         return self._parts.upkeep.stats()
@@ -337,7 +337,7 @@ class DynamicClosure:
     def use(self, spark: SparkSession) -> None:
         self._parts.upkeep.use(spark)
 
-    # --- other libraries -------------------------------------------------------------------
+    # --- other libraries -----------------------------------------------------------------------
 
     @classmethod
     def from_graphframe(cls, graph: GraphFrame, engine: str = "auto", backend: str = "auto") -> Self:
@@ -355,7 +355,7 @@ class DynamicClosure:
     def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
         return self._parts.interop.to_networkx(closure=closure)
 
-    # --- pictures --------------------------------------------------------------------------
+    # --- pictures ------------------------------------------------------------------------------
 
     def plot(self, ax: Axes | None = None) -> Axes:
         return self._parts.pictures.plot(ax)

@@ -11,9 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark import session
-from dyntc_spark.engines.lanes.questions import Answering
+from dyntc_spark.engines.abilities import CountsPaths, InLanes, rows_on_spark
 from dyntc_spark.errors import SessionError
-from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.relations import Touched
@@ -85,10 +84,10 @@ class CurrentViews:
 
         Runs of lanes are compared as they are, and rows that are on Spark are not sent there.
         """
-        if isinstance(self._door.engine.current, Answering):
+        if isinstance(self._door.engine.current, InLanes):
             return touched
         on_spark = self._door.now.backend == "spark"
-        if on_spark and self._door.ask(lambda _, closure: closure.rows(self._tables.session) is not None):
+        if on_spark and self._door.ask(lambda _, closure: rows_on_spark(closure, self._tables.session) is not None):
             return touched
         rows = [touched.rows, self._door.difference()[1].rows]
         if isinstance(self._door.engine.current, CountsPaths):

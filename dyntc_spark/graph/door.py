@@ -23,7 +23,8 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 from pyspark.sql import SparkSession
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.abilities import TakesSnapshots, rows_on_spark
+from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
 from dyntc_spark.graph.changed import Changed
@@ -36,7 +37,7 @@ from dyntc_spark.session import session_for
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 #: Something to be worked out from a version and its closure.
-Question: TypeAlias = Callable[[Version, Engine], _Answer]
+Question: TypeAlias = Callable[[Version, Reachability], _Answer]
 
 
 class Door:
@@ -103,7 +104,7 @@ class Door:
 
     def ask_apart(self, question: Question[_Answer]) -> _Answer:
         """Put a long question to a copy of the closure, if the engine makes one: batches need not wait for it then."""
-        version, copied = self.ask(lambda version, closure: (version, closure.snapshot()))
+        version, copied = self.ask(lambda version, closure: (version, _snapshot(closure)))
         if copied is None:
             return self.ask(question)
         try:
@@ -130,15 +131,15 @@ class Door:
         With ``look`` one small job looks first whether Spark has what is to be compared.
         """
 
-        def remembered(version: Version, closure: Engine) -> tuple[Version, Changed | None]:
+        def remembered(version: Version, closure: Reachability) -> tuple[Version, Changed | None]:
             if closure.backend != "spark":
                 return version, None
             if self._changed is not None and self._changed[0].graph is version.graph:
-                closure.rows(spark, look=look)
+                rows_on_spark(closure, spark, look=look)
                 return version, self._changed[1]
             return version, Changed.remembered(version.before, version.graph, closure, spark, look=look)
 
-        def worked_out(version: Version, closure: Engine) -> tuple[Version, Changed | None]:
+        def worked_out(version: Version, closure: Reachability) -> tuple[Version, Changed | None]:
             return version, Changed.between(version.before, version.graph, closure, spark, look=look)
 
         version, found = self.ask(remembered)
@@ -239,7 +240,7 @@ class Door:
         return replace(version, engine=engine.name, backend=engine.backend)
 
 
-def _difference(version: Version, closure: Engine) -> Difference:
+def _difference(version: Version, closure: Reachability) -> Difference:
     """Bring what a batch has changed into this process; where the closure is on Spark, it is compared there."""
     before, after = version.before, version.graph
     if closure.backend == "spark":
@@ -247,3 +248,8 @@ def _difference(version: Version, closure: Engine) -> Difference:
         if found is not None:
             return found.collected()
     return Difference.between(before, after, closure)
+
+
+def _snapshot(closure: Reachability) -> Reachability | None:
+    """Return a closure that stays as it is, from an engine that makes one."""
+    return closure.snapshot() if isinstance(closure, TakesSnapshots) else None

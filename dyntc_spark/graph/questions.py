@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.asking import NO_TARGET, Table, Vertex, changes_table
 from dyntc_spark.graph.changed import Changed
@@ -185,7 +185,7 @@ class Questions:
         require_ranking(top, by)
         relations = self._tables.relations(self._tables.session)
 
-        def asked(version: Version, closure: Engine) -> Tables | None:
+        def asked(version: Version, closure: Reachability) -> Tables | None:
             return relations.tables(version, closure) if closure.backend == "spark" else None
 
         tables = self._door.ask_apart(asked)

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.engines import registry
+from dyntc_spark.engines.abilities import moved, verified
 from dyntc_spark.graph.asking import Vertex
 from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.current_views import CurrentViews
@@ -59,7 +60,7 @@ class Upkeep:
         """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
         spark = session_for(spark or self._tables.spark)
         with self._door.changing():
-            self._door.move(lambda engine: engine.moved(SparkBackend(spark)))
+            self._door.move(lambda engine: moved(engine, SparkBackend(spark)))
             self._tables.spark = spark
             self._attachment.asked = self._attachment.asked[0], "spark"
             self._views.show()
@@ -67,7 +68,7 @@ class Upkeep:
     def in_process(self) -> None:
         """Move the state into this process; answers are the same."""
         with self._door.changing():
-            self._door.move(lambda engine: engine.moved(LocalBackend()))
+            self._door.move(lambda engine: moved(engine, LocalBackend()))
             self._attachment.asked = self._attachment.asked[0], "local"
             self._views.show()
 
@@ -93,7 +94,7 @@ class Upkeep:
         reaches, the vertex reaches too.
         """
         with self._door.changing() as now, progress("verifying", 1):
-            found = self._door.ask(lambda _, closure: closure.verify())
+            found = self._door.ask(lambda _, closure: verified(closure))
             if found.repaired:
                 self._views.show()
         ends = now.graph.named(found.missing)

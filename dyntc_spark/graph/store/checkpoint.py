@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.edges import Edges, EdgeSet
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.relations import vertex_table
@@ -49,7 +49,7 @@ class Content(NamedTuple):
     runs: pa.Table | DataFrame
 
     @classmethod
-    def of(cls, graph: Graph, closure: Engine, session: Callable[[], SparkSession]) -> Content:
+    def of(cls, graph: Graph, closure: Reachability, session: Callable[[], SparkSession]) -> Content:
         """Return a graph and its closure as the tables that `relations` makes of them."""
         source = source_of(closure, graph)
         runs = source.frame(session(), look=True) if closure.backend == "spark" else None
