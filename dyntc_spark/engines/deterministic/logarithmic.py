@@ -318,8 +318,12 @@ class Logarithmic(KleeneClosure):
         return count_dtype(self._grid.shape[0])
 
     def _saved(self) -> Callable[[], None]:
-        saved = {key: self.__dict__[key] for key in ("_state", "_levels", "_kinds", "_time", "_last")}
-        return lambda: self.__dict__.update(saved)
+        saved = self._state, self._levels, self._kinds, self._time, self._last
+
+        def put_back() -> None:
+            self._state, self._levels, self._kinds, self._time, self._last = saved
+
+        return put_back
 
 
 class _Lines:
