@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
-from dyntc_spark.blocks.superstep import Kind, Where
+from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.blocks.where import Where
 from dyntc_spark.errors import EntryValueError
 
 INTEGERS = {"tinyint", "smallint", "int", "bigint"}

@@ -14,23 +14,28 @@ from typing import Any
 import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
-from dyntc_spark.blocks.superstep import Cell, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Names, Operation
+from dyntc_spark.blocks.where import Lines, Places
 from dyntc_spark.kernels import bits, codec
-from dyntc_spark.kernels.block import Bits, Block, Ints
+from dyntc_spark.kernels.block import Bits, Ints
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.losses import Entries, Question
 from dyntc_spark.matrices.polynomial.kernels import stored, writable
-from dyntc_spark.matrices.witness_operations import Decrease, blocks_of
+from dyntc_spark.matrices.witness_operations import Decrease
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lost:
     """What the lines ``ids`` lose: ``lost[e]`` from position ``start`` on; upright ones are columns."""
 
     ids: Indices
     lost: Ints
     start: int
     upright: bool
+
+    def lines(self, grid: Grid) -> Lines:
+        """Where they are."""
+        return Lines(grid, self.ids, self.upright, range(self.start, self.start + self.lost.shape[1]))
 
     def gone(self, held: Ints) -> Entries:
         """The places that lose all that they held."""
@@ -43,7 +48,7 @@ class Lines:
 class LineLoss:
     """What a tile of a counted matrix loses: along rows, along columns, and at single places."""
 
-    lines: tuple[Lines, ...]
+    lines: tuple[Lost, ...]
     extra: Entries
     gone: Entries
 
@@ -81,74 +86,53 @@ class LineLoss:
         lines = []
         for side, ids, start, upright in ((by_row, rows, across.start, False), (by_column, columns, down.start, True)):
             if side is not None:
-                lines.append(Lines(ids, side[0], start, upright))
+                lines.append(Lost(ids, side[0], start, upright))
                 gone.append(lines[-1].gone(side[1]))
         return cls(tuple(lines), extra, Entries.of(*(np.concatenate([part[k] for part in gone]) for k in (0, 1))))
 
     def writes(self, name: str, grid: Grid, dtype: np.dtype[Any], positive: str) -> list[Operation[Any]]:
         """What writes the loss."""
         found: list[Operation[Any]] = [
-            DecreaseLines(name, grid, part.ids, part.lost.astype(dtype), part.start, part.upright, positive)
-            for part in self.lines
+            DecreaseLines(name, part.lines(grid), part.lost.astype(dtype), positive) for part in self.lines
         ]
         if self.extra:
             ones = np.ones(len(self.extra.rows), np.int64)
-            found.append(Decrease(name, grid, self.extra.rows, self.extra.columns, ones, dtype, positive))
+            found.append(Decrease(name, Places(grid, *self.extra[:2]), ones, dtype, positive))
         return found
 
 
 @dataclass(frozen=True)
 class DecreaseLines(Operation[None]):
-    """Take ``amounts[e]`` from row (upright: column) ``ids[e]`` of a matrix of counts, from position ``start`` on."""
+    """Take ``amounts[e]`` from line ``e`` of some lines of a matrix of counts."""
 
-    grid: Grid
-    ids: Indices
+    lines: Lines
     amounts: Ints
-    start: int
-    upright: bool
     bits: str  #: a Boolean matrix of where it is positive, which follows
+    at = "lines"
+    reads = writes = Names("name", "bits")
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Counts and bits."""
-        return (self.name, self.bits)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Counts and bits."""
-        return (self.name, self.bits)
-
-    @property
-    def where(self) -> Where:
-        """The blocks on the lines."""
-        near, far = (self.grid.across, self.grid.down) if self.upright else (self.grid.down, self.grid.across)
-        hit = frozenset(np.unique(self.ids // near.step).tolist())
-        rest = blocks_of(range(self.start, self.start + self.amounts.shape[1]), far)
-        return Where(rest, hit) if self.upright else Where(hit, rest)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Take away what lies in this cell."""
-        del left, right
         before, bits_before = cell[self.name], cell[self.bits]
         if before is None or bits_before is None:
             return
-        near, far = (self.grid.across, self.grid.down) if self.upright else (self.grid.down, self.grid.across)
-        line, other = (cell.bj, cell.bi) if self.upright else (cell.bi, cell.bj)
-        begin, end = np.searchsorted(self.ids, [line * near.step, (line + 1) * near.step]).tolist()
-        first = max(self.start, other * far.step)
-        last = min(self.start + self.amounts.shape[1], other * far.step + far.extent(other))
-        part = self.amounts[begin:end, first - self.start : last - self.start]
+        lines, axis = self.lines, self.lines.far
+        assert lines.span is not None  # noqa: S101  (of losses)
+        chosen, ids = lines.inside(cell.bi, cell.bj)
+        other = (cell.bi if lines.upright else cell.bj) * axis.step
+        first, last = max(lines.span.start, other), min(lines.span.stop, other + axis.step)
+        part = self.amounts[chosen, first - lines.span.start : last - lines.span.start]
         if not part.any():
             return
-        ids, span = self.ids[begin:end] - line * near.step, slice(first - other * far.step, last - other * far.step)
+        span = slice(first - other, last - other)
         shape = cell.shape(self.name)
         array = writable(before, shape, self.amounts.dtype)
-        view = array.T if self.upright else array
+        view = array.T if lines.upright else array
         rest = view[ids, span] - part
         view[ids, span] = rest
         cell[self.name] = stored(array)
         gone = np.zeros(shape, bool)
-        (gone.T if self.upright else gone)[ids, span] = (rest == 0) & (part > 0)
+        (gone.T if lines.upright else gone)[ids, span] = (rest == 0) & (part > 0)
         held = codec.densify(bits_before)
         assert isinstance(held, Bits)  # noqa: S101  (a Boolean matrix)
         cell[self.bits] = codec.compact(Bits(shape, held.words & ~bits.pack(gone)))

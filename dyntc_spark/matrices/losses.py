@@ -26,9 +26,10 @@ from dyntc_spark.blocks.operations import Lookup
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Operation
+from dyntc_spark.blocks.where import NOWHERE, Lines, Places, Tile
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Indices
-from dyntc_spark.matrices.polynomial.entries import NOWHERE, STAMP
+from dyntc_spark.matrices.polynomial.entries import STAMP
 from dyntc_spark.matrices.polynomial.kernels import Times, retract, slots
 from dyntc_spark.matrices.witness_operations import ReadLines, StampedWitnesses, Witnesses
 
@@ -139,12 +140,16 @@ class Question:
         names = (self.name, *self.also)
         if len(self.row_ids):
             found.append(self._lines(self.second, self.first_gone, upright=False))
-            found += [ReadLines(name, self.grid, self.row_ids, upright=False, wanted=self.columns) for name in names]
+            found += [
+                ReadLines(name, Lines(self.grid, self.row_ids, upright=False, span=self.columns)) for name in names
+            ]
         if len(self.column_ids):
             found.append(self._lines(self.first, self.second_gone, upright=True))
-            found += [ReadLines(name, self.grid, self.column_ids, upright=True, wanted=self.rows) for name in names]
+            found += [
+                ReadLines(name, Lines(self.grid, self.column_ids, upright=True, span=self.rows)) for name in names
+            ]
         if self.extra:
-            found += [Lookup(name, self.grid, COUNTING, self.extra.rows, self.extra.columns) for name in names]
+            found += [Lookup(name, COUNTING, Places(self.grid, *self.extra[:2])) for name in names]
         return found
 
     def answer(self, results: Iterator[Any]) -> Loss:
@@ -218,14 +223,12 @@ class Question:
         """The lines of what goes, against the factor that it meets."""
         side = factor.grid.across if upright else factor.grid.down
         strip = self._strip(gone, side, upright)
+        wanted = Tile(factor.grid, self.rows, None) if upright else Tile(factor.grid, None, self.columns)
         if self.times is None:
-            return Witnesses(factor.name, factor.grid, strip, self.rows if upright else self.columns)
+            return Witnesses(factor.name, wanted, strip)
         lines, far = (self.times.columns, self.times.rows) if upright else (self.times.rows, self.times.columns)
         near = None if lines is None else lines[self.column_ids if upright else self.row_ids]
-        wanted = self.rows if upright else self.columns
-        return StampedWitnesses(
-            factor.name, factor.grid, strip, wanted, near, self.times.middle, far, ones=not factor.stamps
-        )
+        return StampedWitnesses(factor.name, wanted, strip, near, self.times.middle, far, ones=not factor.stamps)
 
     def _strip(self, gone: Entries, side: Axis, upright: bool) -> Strip:
         ring = BOOLEAN if self.times is None else COUNTING

@@ -7,6 +7,7 @@ from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.matrices.bundle import Bundle
 from dyntc_spark.matrices.line_losses import LineLoss
 from dyntc_spark.matrices.losses import Entries, Factor, Question, Times3, TooManyLinesError
@@ -73,7 +74,7 @@ def test_without_stamps(seed):
         zero[found.rows, found.columns] = True
         assert np.array_equal(zero, (count > 0) & (after == 0))
         assert len(found.rows) == zero.sum()
-    by_places = Decrease("N", GRID, loss.rows, loss.columns, loss.amounts, np.dtype(np.int16), "V")
+    by_places = Decrease("N", Places(GRID, loss.rows, loss.columns), loss.amounts, np.dtype(np.int16), "V")
     for writes in ([by_places], lines.writes("N", GRID, np.dtype(np.int16), "V")):
         written = state.run(*writes)[0]
         assert np.array_equal(array_of(written, "N"), after)
@@ -126,7 +127,7 @@ def test_a_bundle_does_what_its_operations_do():
     gone = Entries.of(np.array([1, 10]), np.array([3, 9]))
     question = Question("N", GRID, Factor("A", GRID), Factor("A", GRID), gone, gone)
     operations = [
-        Decrease("N", GRID, *places, ones, np.dtype(np.int16), "V"),
+        Decrease("N", Places(GRID, *places), ones, np.dtype(np.int16), "V"),
         Positive("N", "W"),
         *question.operations(),
     ]

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from dyntc_spark.blocks import where
 from dyntc_spark.blocks.local import LocalState
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.operations import CountEntries
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.errors import DyntcError, EntryValueError, IndexOutsideError, ShapeMismatchError
-from dyntc_spark.matrices.polynomial import entries, reset
+from dyntc_spark.matrices.polynomial import reset
 from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial
-from dyntc_spark.matrices.polynomial.entries import Places
 from dyntc_spark.matrices.polynomial.invariant import BrokenInvariantError
 from tests.matrices.polynomial_oracle import Degree2, DegreeK, History
 from tests.matrices.polynomial_scripts import FORMS, apply, compare, dense, draw, machine, remember, run, value
@@ -268,7 +269,7 @@ def test_a_reset_in_many_parts(form, monkeypatch):
 
 
 def test_an_update_of_more_cells_than_can_be_listed(monkeypatch):
-    monkeypatch.setattr(entries, "LISTED_CELLS", 1)
+    monkeypatch.setattr(where, "LISTED_CELLS", 1)
     for seed in range(5):
         p = BooleanPolynomial(*FORMS["square"], size=1, rebuild_share=NEVER)
         run(p, np.random.default_rng(seed), 15, checked)
@@ -397,4 +398,5 @@ def test_a_wrong_count_is_found():
 def test_places_know_their_cells():
     p = BooleanPolynomial("A", {"A": (5, 7)}, size=3)
     places = Places(p.layout.kinds["X_A"].grid, np.array([0, 4, 1]), np.array([6, 0, 6]))
-    assert {at: found.tolist() for at, found in places.in_cells.items()} == {(0, 2): [0, 2], (1, 0): [1]}
+    assert places.where.cells == {(0, 2), (1, 0)}
+    assert [side.tolist() for side in places.inside(0, 2)] == [[0, 2], [0, 1], [0, 0]]

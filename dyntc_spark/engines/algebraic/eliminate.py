@@ -24,6 +24,7 @@ from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.blocks.where import Lines
 from dyntc_spark.kernels import codec, modular, sparse
 from dyntc_spark.kernels.block import Block, Dense, Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
@@ -65,7 +66,7 @@ def inverted(matrix: Sparse, ring: Ring, backend: Backend, height: int = HEIGHT)
 def _next(kind: Kind, first: int) -> tuple[Gather, Gather]:
     """Ask for the columns and the rows of the pivots from ``first`` on."""
     pivots = np.arange(first, min(first + kind.grid.down.step, kind.grid.shape[0]))
-    columns, rows = (Gather(_NAME, kind.grid, kind.ring, pivots, upright) for upright in (True, False))
+    columns, rows = (Gather(_NAME, kind.ring, Lines(kind.grid, pivots, upright)) for upright in (True, False))
     return columns, rows
 
 

@@ -27,17 +27,18 @@ from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.blocks.superstep import Operation
+from dyntc_spark.blocks.where import Lines, Places, Tile
 from dyntc_spark.engines.deterministic.divide_conquer_leaf import Leaf, Pairs, SubClosure, places_of
 from dyntc_spark.engines.deterministic.kleene_rows import Part
 from dyntc_spark.engines.transfer import fits_one_task, made_by_one_process, numbers_read, transferred
 from dyntc_spark.kernels.bits import pack, unpack
 from dyntc_spark.kernels.ids import Flags, Indices, Words
 from dyntc_spark.matrices.losses import TooManyLinesError
-from dyntc_spark.matrices.polynomial.entries import Places
+from dyntc_spark.matrices.polynomial.entries import checked_places
 from dyntc_spark.matrices.polynomial.init import start
 from dyntc_spark.matrices.polynomial.layout import Boundary, bits
 from dyntc_spark.matrices.polynomial.system import Changing, System, total
-from dyntc_spark.matrices.tile_operations import ReadTile, Tile
+from dyntc_spark.matrices.tile_operations import ReadTile
 
 #: The eight polynomials of degree above 1, as the paper writes them.
 POLYNOMIALS = {
@@ -199,7 +200,7 @@ class Halves(SubClosure):
                     found[here] |= self.closures[name].y[x, y]
                 else:
                     grid = self.system.kinds[total(name)].grid
-                    operations.append(Lookup(total(name), grid, COUNTING, x, y))
+                    operations.append(Lookup(total(name), COUNTING, Places(grid, x, y)))
                     asked.append((here, name))
         for (here, _), counts in zip(asked, self.held.state.run(*operations)[1] if operations else (), strict=True):
             found[here] |= counts > 0
@@ -221,7 +222,7 @@ class Halves(SubClosure):
                     self._join(found, here, other, part, upright)
                 else:
                     grid = self.system.kinds[total(name)].grid
-                    operations.append(Gather(total(name), grid, COUNTING, inside, upright))
+                    operations.append(Gather(total(name), COUNTING, Lines(grid, inside, upright)))
                     targets.append((here, other))
         for (here, other), strip in zip(
             targets, self.held.state.run(*operations)[1] if operations else (), strict=True
@@ -269,11 +270,11 @@ class Halves(SubClosure):
     def _line(self, polynomial: str, i: int) -> list[Operation[Any]]:
         name, at = total(polynomial), np.array([i])
         grid = self.system.kinds[name].grid
-        return [Gather(name, grid, COUNTING, at, upright=False), Gather(name, grid, COUNTING, at, upright=True)]
+        return [Gather(name, COUNTING, Lines(grid, at, upright)) for upright in (False, True)]
 
     def _whole(self, polynomial: str) -> ReadTile:
         grid = self.system.kinds[total(polynomial)].grid
-        return ReadTile(total(polynomial), Tile(grid, range(grid.shape[0]), range(grid.shape[1])))
+        return ReadTile(total(polynomial), Tile(grid))
 
     def _reads(self) -> list[Operation[Any]]:
         """What a closure inside another one reads of its value, for the one around it."""
@@ -320,7 +321,7 @@ class Halves(SubClosure):
 
 
 def _places(system: System, values: Mapping[str, Flags]) -> dict[str, Places]:
-    return {name: Places.of(name, system.kinds[bits(name)].grid, value) for name, value in values.items()}
+    return {name: checked_places(name, system.kinds[bits(name)].grid, value) for name, value in values.items()}
 
 
 def _made(system: System, packed: Mapping[str, Words]) -> Made:

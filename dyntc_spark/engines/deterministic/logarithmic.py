@@ -43,11 +43,12 @@ import numpy.typing as npt
 from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Grid, block_size
 from dyntc_spark.blocks.local import LocalBackend, LocalState
-from dyntc_spark.blocks.operations import Gather, Lookup, RankUpdate, SetEntries, VectorProduct
+from dyntc_spark.blocks.operations import ClearEntries, Gather, Lookup, RankUpdate, VectorProduct
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Lines, Places
 from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
 from dyntc_spark.engines.deterministic.kleene_rows import Part
@@ -57,7 +58,7 @@ from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.matrices.bundle import run_together
 from dyntc_spark.matrices.losses import Entries, Factor, Loss, Question, Times3, TooManyLinesError
-from dyntc_spark.matrices.polynomial.entries import STAMP, Flip, Places
+from dyntc_spark.matrices.polynomial.entries import STAMP, Flip
 from dyntc_spark.matrices.polynomial.operations import Line, count_dtype
 from dyntc_spark.matrices.witness_operations import Decrease
 from dyntc_spark.progress import progress
@@ -206,7 +207,7 @@ class Logarithmic(KleeneClosure):
 
     def _line(self, name: str, i: int, line: Ints, *, upright: bool) -> list[Operation[Any]]:
         strip = Strip.from_array(line, self._grid.down if upright else self._grid.across, COUNTING, upright=upright)
-        return [Line(name, None, self._dtype, self._dtype, self._grid, i, strip)]
+        return [Line(name, None, self._dtype, self._dtype, Lines(self._grid, np.array([i]), upright), strip)]
 
     def _upright(self, flags: Flags) -> Strip:
         return Strip.from_array(flags, self._grid.down, BOOLEAN, upright=True)
@@ -222,16 +223,15 @@ class Logarithmic(KleeneClosure):
         if not len(rows):
             return
         try:
-            state, (stamps,) = self._held, self._held.run(Lookup("F0", self._grid, COUNTING, rows, columns))[1]
+            state, (stamps,) = self._held, self._held.run(Lookup("F0", COUNTING, Places(self._grid, rows, columns)))[1]
             gone, writes = Entries.of(rows, columns, stamps), list[Operation[Any]]()
             for k in range(self._levels):
-                at = gone.rows, gone.columns, gone.stamps
-                writes.append(Decrease(f"F{k}", self._grid, *at, STAMP, f"V{k}"))
+                writes.append(Decrease(f"F{k}", Places(self._grid, *gone[:2]), gone.stamps, STAMP, f"V{k}"))
                 gone = self._level(state, k, gone, writes)
                 if not gone:
                     break
             else:
-                writes.append(SetEntries(f"V{self._levels}", self._grid, gone.rows, gone.columns, None))
+                writes.append(ClearEntries(f"V{self._levels}", Places(self._grid, *gone[:2])))
             self._state = run_together(state, writes)[0]
         except TooManyLinesError:
             self._init(self._edges.edges, self._room)
@@ -262,16 +262,18 @@ class Logarithmic(KleeneClosure):
         return Entries.of(found.rows[zero], found.columns[zero], stamp)
 
     def _decrease(self, name: str, loss: Loss) -> Decrease:
-        return Decrease(name, self._grid, loss.rows, loss.columns, loss.amounts, self._dtype)
+        return Decrease(name, Places(self._grid, loss.rows, loss.columns), loss.amounts, self._dtype)
 
     # --- Lookup* -----------------------------------------------------------------------------
 
     def _lookup(self, rows: Indices, columns: Indices) -> Flags:
-        found: Flags = self._held.run(Lookup(f"V{self._levels}", self._grid, BOOLEAN, rows, columns))[1][0]
+        found: Flags = self._held.run(Lookup(f"V{self._levels}", BOOLEAN, Places(self._grid, rows, columns)))[1][0]
         return found
 
     def _lines(self, ids: Indices, *, upright: bool) -> Flags:
-        found: Flags = self._held.run(Gather(f"V{self._levels}", self._grid, BOOLEAN, ids, upright))[1][0].array()
+        found: Flags = self._held.run(Gather(f"V{self._levels}", BOOLEAN, Lines(self._grid, ids, upright)))[1][
+            0
+        ].array()
         return found
 
     def _parts(self) -> tuple[Part, ...]:
@@ -331,12 +333,12 @@ class _Lines:
     @classmethod
     def read(cls, engine: Logarithmic, i: int) -> _Lines:
         grid, levels = engine._grid, engine._levels  # noqa: SLF001  (a part of it)
-        at = np.array([i])
+        row, column = (Lines(grid, np.array([i]), upright) for upright in (False, True))
         bits = [f"V{k}" for k in range(levels + 1)]
-        asked: list[Operation[Any]] = [Gather(name, grid, BOOLEAN, at, upright=False) for name in bits]
-        asked += [Gather(name, grid, BOOLEAN, at, upright=True) for name in bits]
-        asked += [Gather(f"L{k}", grid, COUNTING, at, upright=True) for k in range(levels)]
-        asked += [Gather(f"R{k}", grid, COUNTING, at, upright=False) for k in range(levels)]
+        asked: list[Operation[Any]] = [Gather(name, BOOLEAN, row) for name in bits]
+        asked += [Gather(name, BOOLEAN, column) for name in bits]
+        asked += [Gather(f"L{k}", COUNTING, column) for k in range(levels)]
+        asked += [Gather(f"R{k}", COUNTING, row) for k in range(levels)]
         found = [strip.array().ravel() > 0 for strip in engine._held.run(*asked)[1]]  # noqa: SLF001
         first, second = levels + 1, 2 * (levels + 1)
         return cls(i, found[:first], found[first:second], found[second : second + levels], found[second + levels :])

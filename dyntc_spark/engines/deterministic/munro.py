@@ -38,10 +38,11 @@ from typing import Any
 import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
-from dyntc_spark.blocks.operations import SetEntries
+from dyntc_spark.blocks.operations import ClearEntries
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.kernels import bits
@@ -249,7 +250,7 @@ class _Reset:
         found: list[Operation[Any]] = []
         for name, parts in self.cleared.items():
             rows, columns = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-            found.append(SetEntries(name, grid, rows, columns, None))
+            found.append(ClearEntries(name, Places(grid, rows, columns)))
         return found + joined(self.lost, grid, count_dtype(grid.shape[0] + 1))
 
 

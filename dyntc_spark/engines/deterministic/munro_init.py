@@ -14,6 +14,7 @@ from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Tile
 from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.deterministic.munro import Leaves, Munro, Node, kinds
 from dyntc_spark.engines.edge_set import EdgeSet
@@ -23,7 +24,7 @@ from dyntc_spark.kernels.block import Bits, Block
 from dyntc_spark.kernels.ids import Words
 from dyntc_spark.kernels.leaf_closure import closed
 from dyntc_spark.matrices.polynomial.operations import count_dtype
-from dyntc_spark.matrices.tile_operations import CopyTile, MergeCounts, PasteTile, ReadTile, Tile
+from dyntc_spark.matrices.tile_operations import CopyTile, CutTile, MergeCounts, PasteTile, ReadTile
 from dyntc_spark.progress import Progress, progress
 
 #: Factors while a product is made; they exist during Init only.
@@ -134,8 +135,8 @@ class _Build:
         rows, inner, columns = sides
         one, other = FACTORS
         self.run(
-            CopyTile(left, one, self.tile(rows, inner), fresh=True),
-            CopyTile(right, other, self.tile(inner, columns), fresh=True),
+            CutTile(left, one, self.tile(rows, inner)),
+            CutTile(right, other, self.tile(inner, columns)),
         )
         product = self.state.multiply(one, other, "product", counts=True, keep=False)
         names = {name: name for name in self.state.kinds}

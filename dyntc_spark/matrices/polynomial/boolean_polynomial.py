@@ -32,9 +32,10 @@ from dyntc_spark.blocks.operations import Gather
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Operation
+from dyntc_spark.blocks.where import Lines, Places
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.ids import Indices
-from dyntc_spark.matrices.polynomial.entries import STAMP, Erase, Flip, Places, Renumber, ones_of
+from dyntc_spark.matrices.polynomial.entries import STAMP, Erase, Flip, Renumber, checked_places, ones_of
 from dyntc_spark.matrices.polynomial.expression import Polynomial
 from dyntc_spark.matrices.polynomial.init import evaluate, start
 from dyntc_spark.matrices.polynomial.invariant import check
@@ -183,7 +184,7 @@ class BooleanPolynomial:
 
         ``entries`` is ``(rows, columns)`` or a two-dimensional Boolean array.
         """
-        places = Places.of(name, self._grid(name), entries)
+        places = checked_places(name, self._grid(name), entries)
         time = self._tick()
         self._held, (_, *results) = self._state.run(Flip(bits(name), flips(bits(name)), places, time), *then)
         self.time, self._pending = time, self._pending or bool(len(places.rows))
@@ -195,7 +196,7 @@ class BooleanPolynomial:
 
         Entries that are not there are left out, and nothing pending is revealed.
         """
-        places = Places.of(name, self._grid(name), entries).distinct()
+        places = checked_places(name, self._grid(name), entries).distinct()
         time = self._tick()
         state, (stamps,) = self._state.run(Erase(bits(name), flips(bits(name)), places))
         found = Stamped(places.rows, places.columns, stamps).where(stamps > 0)
@@ -235,9 +236,9 @@ class BooleanPolynomial:
         if (rows is None) == (columns is None):
             raise ShapeMismatchError("rows or columns", "both or neither", "Use two operations for both.")
         if rows is not None:
-            return Gather(SUM, grid, COUNTING, grid.down.ids(rows, "row"), upright=False)
+            return Gather(SUM, COUNTING, Lines(grid, grid.down.ids(rows, "row")))
         ids = grid.across.ids(() if columns is None else columns, "column")
-        return Gather(SUM, grid, COUNTING, ids, upright=True)
+        return Gather(SUM, COUNTING, Lines(grid, ids, upright=True))
 
     def variable(self, name: str) -> BlockMatrix:
         """The value of a variable. No job."""
@@ -311,7 +312,7 @@ class BooleanPolynomial:
             if isinstance(value, BlockMatrix) or hasattr(value, "sparkSession"):
                 there[name] = value
             else:
-                here[name] = Places.of(name, self._grid(name), value)
+                here[name] = checked_places(name, self._grid(name), value)
         return start(self.backend, self.layout, here, there)
 
     def _budget(self) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,63 +15,14 @@ import numpy.typing as npt
 from dyntc_spark.blocks.grid import Axis, Grid, as_array
 from dyntc_spark.blocks.local import entry_arrays
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
-from dyntc_spark.blocks.superstep import Cell, Kind, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Kind, Names, Operation
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.block import Block, Ints
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.polynomial.kernels import Times, stored, writable
 
 STAMP = np.dtype(np.int32)
-LISTED_CELLS = 1024  # a longer list would be slower to go through than the cells themselves
-NOWHERE = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True)
-class Places:
-    """Entries of a matrix, at positions ``(rows[q], columns[q])``."""
-
-    grid: Grid
-    rows: Indices
-    columns: Indices
-
-    @classmethod
-    def of(cls, name: str, grid: Grid, entries: Any) -> Places:  # noqa: ANN401  (arrays)
-        """Return ``(rows, columns)`` or a two-dimensional Boolean array as places of the matrix ``name``, checked."""
-        if not isinstance(entries, tuple):
-            given = as_array(entries)
-            if given.dtype == bool and given.ndim == 2:
-                if given.shape != grid.shape:
-                    came = f"an array of shape {given.shape}"
-                    raise ShapeMismatchError(f"Booleans of shape {grid.shape} for {name}", came, "Or give places.")
-                entries = np.nonzero(given)
-        rows, columns, _ = entry_arrays(tuple(entries), Kind(grid, BOOLEAN))
-        return cls(grid, rows, columns)
-
-    def distinct(self) -> Places:
-        """Each of the places once, sorted."""
-        width = max(1, self.grid.across.length)
-        rows, columns = np.divmod(np.unique(self.rows * width + self.columns), width)
-        return Places(self.grid, rows, columns)
-
-    @cached_property
-    def in_cells(self) -> dict[tuple[int, int], Indices]:
-        """The positions of the entries of each block that holds one."""
-        return {
-            (bi, bj): places[inner]
-            for bi, places, _ in self.grid.down.cut(self.rows)
-            for bj, inner, _ in self.grid.across.cut(self.columns[places])
-        }
-
-    @property
-    def where(self) -> Where:
-        """The cells that hold an entry, or where they are many the block rows and columns."""
-        if len(self.in_cells) <= LISTED_CELLS:
-            return Where(cells=frozenset(self.in_cells))
-        return Where(*(frozenset(side) for side in zip(*self.in_cells, strict=True)))
-
-    def inside(self, chosen: Indices) -> tuple[Indices, Indices]:
-        """Where the chosen entries lie in their block."""
-        return self.rows[chosen] % self.grid.down.step, self.columns[chosen] % self.grid.across.step
 
 
 @dataclass(frozen=True)
@@ -83,30 +33,13 @@ class Flip(Operation[None]):
     places: Places
     time: int
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Bits and stamps."""
-        return (self.name, self.flips)
+    reads = writes = Names("name", "flips")
+    fills = True
+    at = "places"
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Bits and stamps."""
-        return (self.name, self.flips)
-
-    @property
-    def fills(self) -> bool:
-        """An absent block may become one."""
-        return True
-
-    @property
-    def where(self) -> Where:
-        """Only the blocks that hold one of the entries."""
-        return self.places.where
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Write the entries that were 0."""
-        del left, right
-        rows, columns = self.places.inside(self.places.in_cells.get((cell.bi, cell.bj), NOWHERE))
+        _, rows, columns = self.places.inside(cell.bi, cell.bj)
         new = ~BOOLEAN.get(cell[self.name], rows, columns)
         if new.any():
             rows, columns, shape = rows[new], columns[new], cell.shape(self.name)
@@ -123,26 +56,12 @@ class Erase(Operation[Ints]):
     flips: str
     places: Places
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Bits and stamps."""
-        return (self.name, self.flips)
+    reads = writes = Names("name", "flips")
+    at = "places"
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Bits and stamps."""
-        return (self.name, self.flips)
-
-    @property
-    def where(self) -> Where:
-        """Only the blocks that hold one of the entries."""
-        return self.places.where
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Clear the entries and report their stamps, as one row of all places."""
-        del left, right
-        chosen = self.places.in_cells.get((cell.bi, cell.bj), NOWHERE)
-        rows, columns = self.places.inside(chosen)
+        chosen, rows, columns = self.places.inside(cell.bi, cell.bj)
         found = COUNTING.get(cell[self.flips], rows, columns)
         at = chosen[found[0] > 0]
         if len(at):
@@ -166,14 +85,10 @@ class Renumber(Operation[None]):
 
     times: Times
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Stamps."""
-        return (self.name,)
+    writes = Names("name")
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Renumber the stamps of this cell."""
-        del left, right
         stamps = writable(cell[self.name], cell.shape(self.name), STAMP)
         there = stamps > 0
         stamps[there] = 1 + np.searchsorted(self.times, stamps[there])
@@ -188,3 +103,16 @@ def ones_of(line: npt.ArrayLike, axis: Axis, what: str) -> Indices:
             raise ShapeMismatchError(f"a Boolean vector of {axis.length}", f"{given.shape}", "Or give positions.")
         return np.flatnonzero(given)
     return axis.ids(given, what)
+
+
+def checked_places(name: str, grid: Grid, entries: Any) -> Places:  # noqa: ANN401  (arrays)
+    """Return ``(rows, columns)`` or a two-dimensional Boolean array as places of the matrix ``name``, checked."""
+    if not isinstance(entries, tuple):
+        given = as_array(entries)
+        if given.dtype == bool and given.ndim == 2:
+            if given.shape != grid.shape:
+                came = f"an array of shape {given.shape}"
+                raise ShapeMismatchError(f"Booleans of shape {grid.shape} for {name}", came, "Or give places.")
+            entries = np.nonzero(given)
+    rows, columns, _ = entry_arrays(tuple(entries), Kind(grid, BOOLEAN))
+    return Places(grid, rows, columns)

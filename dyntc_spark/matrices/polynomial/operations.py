@@ -8,20 +8,21 @@ cells with O(n) numbers: a row, a column, the times of two boundaries.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
-from dyntc_spark.blocks.rings import BOOLEAN, COUNTING, Ring
+from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation, Result, Where
+from dyntc_spark.blocks.superstep import Cell, Names, Operation, Slices
+from dyntc_spark.blocks.where import NOWHERE, Lines
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Bits, Block, Dense, Sparse
 from dyntc_spark.kernels.counts import positive, smallest_dtype
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.polynomial.entries import NOWHERE, STAMP
+from dyntc_spark.matrices.polynomial.entries import STAMP
 from dyntc_spark.matrices.polynomial.kernels import Slots, Times, retract, reveal, slots, stored, writable
 
 WHOLE = slice(None), slice(None)
@@ -35,20 +36,8 @@ class Counted(Operation[Any]):
     dtype: np.dtype[Any]
     total_dtype: np.dtype[Any]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """``Prod``, and ``S`` if it counts this product."""
-        return (self.name,) if self.total is None else (self.name, self.total)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The same."""
-        return self.reads
-
-    @property
-    def fills(self) -> bool:
-        """An absent block may become one."""
-        return True
+    reads = writes = Names("name", "total")
+    fills = True
 
     def follow(self, cell: Cell, changed: Flags, sign: int, where: tuple[slice, slice] = WHOLE) -> Flags:
         """Add ``sign`` to ``S`` at the changed entries of a part of the cell; give those that became 0."""
@@ -69,82 +58,30 @@ class Line(Counted):
     A Set only adds triples, so cells where the line is 0 stay as they are.
     """
 
-    grid: Grid
-    index: int
+    place: Lines
     line: Strip
+    at = "place"
+    by_row = Slices("line", upright=True)
+    by_column = Slices("line", upright=False)
 
-    @property
-    def where(self) -> Where:
-        """The cells along the line where it is not zero."""
-        if self.line.upright:
-            return Where(rows=self.line.touched, columns=frozenset([self.index // self.grid.across.step]))
-        return Where(rows=frozenset([self.index // self.grid.down.step]), columns=self.line.touched)
-
-    @property
-    def by_row(self) -> Strip | None:
-        """A column runs along the rows."""
-        return self.line if self.line.upright else None
-
-    @property
-    def by_column(self) -> Strip | None:
-        """A row runs along the columns."""
-        return None if self.line.upright else self.line
-
-    def hollow(self) -> Line:
-        """The same without the line."""
-        return replace(self, line=self.line.hollow())
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Replace this cell's part of the line."""
-        part = left if self.line.upright else right
+        part = cell.left if self.line.upright else cell.right
         if part is None:
             return
         prod = writable(cell[self.name], cell.shape(self.name), self.dtype)
         new = writable(part, part.shape, self.dtype)
-        if self.line.upright:
-            inside = (slice(None), slice(self.index % self.grid.across.step, self.index % self.grid.across.step + 1))
-        else:
-            inside = (slice(self.index % self.grid.down.step, self.index % self.grid.down.step + 1), slice(None))
+        at = int(self.place.inside(cell.bi, cell.bj)[1][0])
+        here, along = slice(at, at + 1), slice(None)
+        inside = (along, here) if self.line.upright else (here, along)
         before = prod[inside] > 0
         prod[inside] = new
         cell[self.name] = stored(prod)
         self.follow(cell, (new > 0) & ~before, 1, inside)
 
 
-class Crossed(Operation[Result]):
-    """What operations share that work where ``left``, along the rows, meets ``right``, along the columns."""
-
-    left: Strip
-    right: Strip
-
-    @property
-    def fills(self) -> bool:
-        """An absent block may become one."""
-        return True
-
-    @property
-    def where(self) -> Where:
-        """Where both are not zero."""
-        return Where(rows=self.left.touched, columns=self.right.touched)
-
-    @property
-    def by_row(self) -> Strip:
-        """The one along the rows."""
-        return self.left
-
-    @property
-    def by_column(self) -> Strip:
-        """The one along the columns."""
-        return self.right
-
-    def hollow(self) -> Operation[Result]:
-        """The same without the strips' lines."""
-        strips: dict[str, Any] = {"left": self.left.hollow(), "right": self.right.hollow()}
-        return replace(self, **strips)
-
-
 @dataclass(frozen=True)
-class Reveal(Crossed[Any], Counted):
+class Reveal(Counted):
     """Count the triples of some middle indices that the property leaves out: a Set at the middle boundary.
 
     ``left`` holds ``LastFlip_1[x,y]`` and ``right`` ``LastFlip_2[y,z]``, one slot for
@@ -158,9 +95,12 @@ class Reveal(Crossed[Any], Counted):
     rows: Times | None
     middle: Times
     columns: Times | None
+    by_row = Slices("left", upright=True)
+    by_column = Slices("right", upright=False)
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Count what is new in this cell."""
+        left, right = cell.left, cell.right
         if left is None or right is None:
             return
         prod = writable(cell[self.name], cell.shape(self.name), self.dtype)
@@ -196,18 +136,12 @@ class Retract(Reveal):
     second: bool
     tells: bool
 
-    @property
-    def fills(self) -> bool:
-        """Nothing is taken from an absent block."""
-        return False
+    fills = False
+    report_ring = BOOLEAN
 
-    @property
-    def report_ring(self) -> Ring:
-        """Places."""
-        return BOOLEAN
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Take away what this cell counted."""
+        left, right = cell.left, cell.right
         if left is None or right is None or cell[self.name] is None:
             return
         prod = writable(cell[self.name], cell.shape(self.name), self.dtype)
@@ -234,19 +168,11 @@ class Positive(Operation[None]):
 
     into: str
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Counts, and the bits that they replace."""
-        return (self.name, self.into)
+    reads = Names("name", "into")
+    writes = Names("into")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Bits."""
-        return (self.into,)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Compare this cell's counts with 0."""
-        del left, right
         cell[self.into] = _truth(cell[self.name])
 
 
@@ -257,19 +183,11 @@ class Vanished(Operation[tuple[Indices, Indices]]):
     after: str
     grid: Grid
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Both matrices."""
-        return (self.name, self.after)
+    reads = Names("name", "after")
+    report_ring = BOOLEAN
 
-    @property
-    def report_ring(self) -> Ring:
-        """Places."""
-        return BOOLEAN
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Report the entries of this cell."""
-        del left, right
         shape = cell.shape(self.name)
         before, after = (writable(cell[name], shape, np.int64) for name in self.reads)
         cell.report(cell.bi * self.grid.blocks[1] + cell.bj, _places_of((before > 0) & (after == 0)))

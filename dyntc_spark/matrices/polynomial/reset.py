@@ -27,6 +27,7 @@ from dyntc_spark.blocks.operations import Gather
 from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.strip import Strip
+from dyntc_spark.blocks.where import Lines
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.polynomial.entries import STAMP
@@ -207,7 +208,7 @@ class Loss:
 
     def _gather(self, factor: str, ids: Indices, *, upright: bool) -> Gather:
         name = flips(factor) if is_variable(factor) else factor
-        return Gather(name, self.layout.kinds[name].grid, COUNTING, ids, upright)
+        return Gather(name, COUNTING, Lines(self.layout.kinds[name].grid, ids, upright))
 
     @staticmethod
     def _met(factor: str, strip: Strip) -> tuple[Ints, Ints, Ints]:

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.operations import Gather, VectorProduct
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Operation
+from dyntc_spark.blocks.where import Lines
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.matrices.polynomial.entries import Flip
 from dyntc_spark.matrices.polynomial.kernels import Times
@@ -80,7 +82,11 @@ class Centre:
         """Read a line."""
         factor, upright = side
         name = flips(factor) if is_variable(factor) else factor
-        return Gather(name, self.layout.kinds[name].grid, COUNTING, np.array([self.index]), upright)
+        return Gather(name, COUNTING, self.at(self.layout.kinds[name].grid, upright))
+
+    def at(self, grid: Grid, upright: bool) -> Lines:
+        """Row or column ``i`` of a matrix."""
+        return Lines(grid, np.array([self.index]), upright)
 
     def by_level(self) -> list[list[tuple[Product, bool]]]:
         """The links of the chains, those that can be computed together in one list."""
@@ -109,7 +115,7 @@ class Centre:
             grid = self.layout.kinds[product.name].grid
             axis = grid.down if upright else grid.across
             strip = Strip.from_array(counts.astype(np.int64), axis, COUNTING, upright=upright)
-            lines.append(Line(*counted(self.layout, product), grid, self.index, strip))
+            lines.append(Line(*counted(self.layout, product), self.at(grid, upright), strip))
         return lines + [self.reveal(product) for product in self.middles]
 
     def reveal(self, product: Product) -> Reveal:

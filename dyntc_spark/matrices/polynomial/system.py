@@ -21,10 +21,11 @@ from dyntc_spark.blocks.operations import Lookup
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.bundle import run_together
 from dyntc_spark.matrices.losses import NOTHING, Entries, Factor, Loss, Question, Times3
-from dyntc_spark.matrices.polynomial.entries import STAMP, Flip, Places
+from dyntc_spark.matrices.polynomial.entries import STAMP, Flip
 from dyntc_spark.matrices.polynomial.expression import Polynomial
 from dyntc_spark.matrices.polynomial.init import evaluate
 from dyntc_spark.matrices.polynomial.kernels import Times
@@ -190,7 +191,10 @@ class Retreat:
         """Note entries of variables that go, those that are there: one superstep, which reads their stamps."""
         some = {name: places for name, places in entries.items() if len(places[0])}
         kinds, state = self.before.system.kinds, self.before.state
-        asked = [Lookup(flips(bits(name)), kinds[bits(name)].grid, COUNTING, *places) for name, places in some.items()]
+        asked = [
+            Lookup(flips(bits(name)), COUNTING, Places(kinds[bits(name)].grid, *places))
+            for name, places in some.items()
+        ]
         for (name, places), stamps in zip(some.items(), state.run(*asked)[1] if asked else (), strict=True):
             self.deleted[bits(name)] = Entries.of(*places, stamps).where(stamps > 0)
 
@@ -213,15 +217,15 @@ class Retreat:
         for name, gone in self.deleted.items():
             if is_variable(name) and gone:
                 grid = system.kinds[name].grid
-                writes.append(Decrease(flips(name), grid, gone.rows, gone.columns, gone.stamps, STAMP, name))
+                writes.append(Decrease(flips(name), Places(grid, *gone[:2]), gone.stamps, STAMP, name))
         lengths = {product.name: system.inner_length(product) for product in system.products}
         for name, loss in self.lost.items():
             grid, dtype = system.kinds[name].grid, count_dtype(lengths[name])
-            writes.append(Decrease(name, grid, loss.rows, loss.columns, loss.amounts, dtype))
+            writes.append(Decrease(name, Places(grid, loss.rows, loss.columns), loss.amounts, dtype))
         for name in self.fallen:
             rows, columns, times, _ = self._summands(name)
             grid = system.kinds[name].grid
-            writes.append(Decrease(name, grid, rows, columns, times, count_dtype(system.summands)))
+            writes.append(Decrease(name, Places(grid, rows, columns), times, count_dtype(system.summands)))
         return replace(self.before, state=run_together(self.before.state, writes)[0])
 
     def _question(self, product: Product) -> Question:
