@@ -167,18 +167,18 @@ def test_bytes_added_are_refused(extra, name):
 @quick
 @given(st.binary(max_size=120))
 def test_garbage_is_refused(garbage):
-    for attempt in (garbage, codec.MAGIC + b"\1\0" + garbage):
+    for attempt in (garbage, codec.HEADER.magic + b"\1\0" + garbage):
         with pytest.raises(errors.DamagedBlockError):
             codec.decode(attempt)
 
 
-def forged(payload, body=None, **fields):
+def forged(payload, body=None, magic=codec.HEADER.magic, version=codec.HEADER.version, **fields):
     """Rewrite header fields or the body and put the right length and checksum on the result."""
     header = codec.read_header(payload)._replace(**fields)
     body = payload[codec.HEADER_SIZE :] if body is None else body
     if "length" not in fields:
         header = header._replace(length=len(body))
-    head = struct.pack("<4sHBBBBHIIQII", *header)
+    head = struct.pack("<4sHBBBBHIIQII", magic, version, *header)
     return head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body
 
 
