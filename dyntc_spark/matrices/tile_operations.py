@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from dyntc_spark.blocks.rings import BOOLEAN
+from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.superstep import Cell, Names, Operation
 from dyntc_spark.blocks.where import Tile
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block
 from dyntc_spark.kernels.ids import Words
-from dyntc_spark.matrices.polynomial.kernels import stored, writable
-from dyntc_spark.matrices.witness_operations import support
+from dyntc_spark.matrices.counted_product import CountedProduct
+from dyntc_spark.matrices.triples import stored, support, writable
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,25 @@ class MergeCounts(Operation[None]):
             total[rows, columns] += 1
         cell[self.into] = stored(total)
         cell[self.bits] = support(cell[self.into])
+
+
+def init_product(
+    state: State, product: CountedProduct, inner: range, factors: tuple[str, str], plus: str | None = None
+) -> State:
+    """Init of a counted product in its tile, over the inner indices ``inner``: two supersteps and a multiplication.
+
+    ``factors`` are matrices to lay the factors out in; ``plus`` is a summand of degree 1, which counts one.
+    """
+    tile, names = product.tile, {name: name for name in state.kinds}
+    assert product.first is not None and product.bits is not None  # noqa: PT018, S101  (of a tree of products)
+    left, right = factors
+    state, _ = state.run(
+        CutTile(product.first.name, left, Tile(tile.grid, tile.rows, inner)),
+        CutTile(product.second.name, right, Tile(tile.grid, inner, tile.columns)),
+    )
+    state = state.join(state.multiply(left, right, "product", counts=True, keep=False))
+    merge = MergeCounts("product", product.name, product.bits, product.dtype, plus, tile if plus else None)
+    return state.run(merge)[0].select(names)
 
 
 def cut(block: Block | None, tile: Tile, cell: Cell) -> Block | None:

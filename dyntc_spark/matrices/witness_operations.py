@@ -1,4 +1,4 @@
-"""Witnesses of a Boolean product, counted for a few of its lines, and counts that go down.
+"""Witnesses of a Boolean product, counted for a few of its lines.
 
 For Boolean matrices X1 and X2 the witnesses of ``(x, z)`` are the ``y`` with
 ``X1[x,y] = 1`` and ``X2[y,z] = 1``. ``Witnesses`` counts them for given lines of one
@@ -7,25 +7,23 @@ property of section 4.1,
 
     P(x,y,z): max(LastFlip_1[x,y], LastFlip_2[y,z]) <= max(rows[x], middle[y], columns[z]).
 
-Both read only. ``Decrease`` writes what a deletion took away.
+Both read only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
+from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Names, Operation, Slices
-from dyntc_spark.blocks.where import Lines, Places, Tile
+from dyntc_spark.blocks.superstep import Cell, Operation, Slices
+from dyntc_spark.blocks.where import Lines, Tile
 from dyntc_spark.kernels import bits, codec, counts
 from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Sparse
-from dyntc_spark.matrices.polynomial.entries import STAMP
-from dyntc_spark.matrices.polynomial.kernels import Times, retract, slots, stored, writable
+from dyntc_spark.matrices.triples import STAMP, Times, slots, support, witnesses
 
 
 @dataclass(frozen=True)
@@ -92,10 +90,10 @@ class StampedWitnesses(Witnesses):
         else:
             inner, start, other, begin = height, down, width, across
             met, ours = slots(x, y, flips, inner), slots(columns, rows, given[0], inner)
-        found = np.zeros((self.lines.count, other), np.int32)
-        middle = _times(self.middle, start, inner)
-        retract(found, ours, met, _times(self.near, 0, self.lines.count), middle, _times(self.far, begin, other))
-        total = codec.compact(Dense(-(found.T if self.lines.upright else found)[None]))
+        shape, near = (self.lines.count, other), _times(self.near, 0, self.lines.count)
+        middle, far = _times(self.middle, start, inner), _times(self.far, begin, other)
+        found = witnesses(shape, ours, met, near, middle, far)
+        total = codec.compact(Dense((found.T if self.lines.upright else found)[None]))
         cell.report(cell.bi if self.lines.upright else cell.bj, total)
 
 
@@ -127,40 +125,6 @@ class ReadLines(Operation[Ints]):
             here = slice(int(places[0]), int(places[-1]) + 1)  # the ids ascend
             _put(found, (grid.down.part(bi), here) if upright else (here, grid.across.part(bj)), block)
         return found
-
-
-@dataclass(frozen=True)
-class Decrease(Operation[None]):
-    """``X[rows[q], columns[q]] -= amounts[q]`` for distinct places, in the type that the counts have."""
-
-    places: Places
-    amounts: Ints
-    dtype: np.dtype[Any]
-    bits: str | None = None  #: a Boolean matrix of where it is positive, which follows
-    at = "places"
-    reads = writes = Names("name", "bits")
-
-    def apply(self, cell: Cell) -> None:
-        """Take away what lies in this cell."""
-        chosen, rows, columns = self.places.inside(cell.bi, cell.bj)
-        if not len(chosen):
-            return
-        array = writable(cell[self.name], cell.shape(self.name), self.dtype)
-        array[rows, columns] -= self.amounts[chosen].astype(self.dtype)
-        if self.bits is not None:
-            gone = array[rows, columns] == 0
-            cell[self.bits] = BOOLEAN.clear(cell[self.bits], rows[gone], columns[gone])
-        cell[self.name] = stored(array)
-
-
-def support(block: Block | None) -> Block | None:
-    """Return where a block is positive, as a Boolean block."""
-    match block:
-        case Dense():
-            return codec.compact(Bits(block.shape, counts.positive(block.values[0])))
-        case Sparse():
-            return Sparse(block.shape, block.rows, block.columns, np.zeros((0, block.nnz), np.int32))
-    return block
 
 
 def counted_lines(block: Block, lines: Block, upright: bool) -> Block | None:

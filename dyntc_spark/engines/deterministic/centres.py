@@ -49,8 +49,8 @@ from dyntc_spark.engines.deterministic.munro_init import build
 from dyntc_spark.engines.transfer import DRIVER_BYTES, fits_one_task, numbers_read, transferred
 from dyntc_spark.errors import OptionError, OutgrownError
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.losses import Entries, TooManyLinesError
-from dyntc_spark.matrices.polynomial.operations import count_dtype
+from dyntc_spark.matrices.counted_product import Entries, TooManyLinesError
+from dyntc_spark.matrices.triples import count_dtype
 from dyntc_spark.matrices.witness_operations import Witnesses
 
 LEAF = 512  # a leaf of the decomposition in this process: closed again as a whole in about a millisecond

@@ -35,7 +35,7 @@ from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.transfer import held_bytes
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.polynomial.entries import ones_of
+from dyntc_spark.matrices.last_flip import ones_of
 
 
 class KleeneClosure(Engine):

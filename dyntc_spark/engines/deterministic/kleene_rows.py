@@ -29,7 +29,7 @@ from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.kernels import certificate, records
 from dyntc_spark.kernels.ids import Flags, Words
-from dyntc_spark.matrices.witness_operations import support
+from dyntc_spark.matrices.triples import support
 
 #: Turns some whole rows of the closure, from a vertex on, into what a task hands on.
 Tell: TypeAlias = Callable[[int, Flags], pa.RecordBatch | None]

@@ -13,9 +13,7 @@ from dyntc_spark.blocks.superstep import Cell, Names, Operation, Slices
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block, Ints
 from dyntc_spark.kernels.ids import Words
-from dyntc_spark.matrices.polynomial.entries import STAMP
-from dyntc_spark.matrices.polynomial.kernels import stored, writable
-from dyntc_spark.matrices.witness_operations import support
+from dyntc_spark.matrices.triples import STAMP, stored, support, writable
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,9 @@ from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Cell, Names, Operation
 from dyntc_spark.blocks.where import Places
 from dyntc_spark.matrices.bundle import run_together
-from dyntc_spark.matrices.polynomial.entries import STAMP
-from dyntc_spark.matrices.polynomial.kernels import stored, writable
 from dyntc_spark.matrices.polynomial.layout import Layout, Product, bits, flips, is_variable, truth
-from dyntc_spark.matrices.polynomial.operations import Positive, count_dtype
+from dyntc_spark.matrices.product_operations import Positive
+from dyntc_spark.matrices.triples import STAMP, count_dtype, stored, writable
 
 #: The variables of a product, from left to right.
 Word: TypeAlias = tuple[str, ...]

@@ -17,38 +17,31 @@ from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Cell, Names, Operation, Slices
-from dyntc_spark.blocks.where import NOWHERE, Lines
-from dyntc_spark.kernels import codec
-from dyntc_spark.kernels.block import Bits, Block, Dense, Sparse
-from dyntc_spark.kernels.counts import positive, smallest_dtype
+from dyntc_spark.blocks.where import NOWHERE, Lines, Places
+from dyntc_spark.kernels import bits, codec
+from dyntc_spark.kernels.block import Bits, Block, Ints
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.polynomial.entries import STAMP
-from dyntc_spark.matrices.polynomial.kernels import Slots, Times, retract, reveal, slots, stored, writable
+from dyntc_spark.matrices.triples import STAMP, Slots, Times, reveal, slots, stored, support, writable
 
 WHOLE = slice(None), slice(None)
 
 
 @dataclass(frozen=True)
-class Counted(Operation[Any]):
-    """What the writes to a ``Prod`` share: ``S`` (``total``) follows each entry that becomes positive or 0."""
+class Counted(Operation[None]):
+    """What the operations of Set share: ``S`` (``total``) counts each entry of ``Prod`` that becomes positive."""
 
     total: str | None
     dtype: np.dtype[Any]
     total_dtype: np.dtype[Any]
-
     reads = writes = Names("name", "total")
     fills = True
 
-    def follow(self, cell: Cell, changed: Flags, sign: int, where: tuple[slice, slice] = WHOLE) -> Flags:
-        """Add ``sign`` to ``S`` at the changed entries of a part of the cell; give those that became 0."""
-        if self.total is None or not changed.any():
-            return np.zeros_like(changed)
-        total = writable(cell[self.total], cell.shape(self.total), self.total_dtype)
-        part = total[where]
-        (np.add if sign > 0 else np.subtract)(part, changed, out=part)
-        cell[self.total] = stored(total)
-        vanished: Flags = changed & (part == 0)
-        return vanished
+    def follow(self, cell: Cell, changed: Flags, where: tuple[slice, slice] = WHOLE) -> None:
+        """Add 1 to ``S`` at the entries of a part of the cell that became positive."""
+        if self.total is not None and changed.any():
+            total = writable(cell[self.total], cell.shape(self.total), self.total_dtype)
+            total[where] += changed
+            cell[self.total] = stored(total)
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class Line(Counted):
         before = prod[inside] > 0
         prod[inside] = new
         cell[self.name] = stored(prod)
-        self.follow(cell, (new > 0) & ~before, 1, inside)
+        self.follow(cell, (new > 0) & ~before, inside)
 
 
 @dataclass(frozen=True)
@@ -106,7 +99,7 @@ class Reveal(Counted):
         prod = writable(cell[self.name], cell.shape(self.name), self.dtype)
         changed = reveal(prod, *self._slots(left, right), *self._times(cell))
         cell[self.name] = stored(prod)
-        self.follow(cell, changed, 1)
+        self.follow(cell, changed)
 
     def _slots(self, left: Block, right: Block) -> tuple[Slots, Slots]:
         x, slots_x, stamps_x = COUNTING.coordinates(left)
@@ -125,41 +118,63 @@ class Reveal(Counted):
 
 
 @dataclass(frozen=True)
-class Retract(Reveal):
-    """Take away the counted triples of entries that go; the result is what became 0.
+class Decrease(Operation[None]):
+    """``X[rows[q], columns[q]] -= amounts[q]`` for distinct places, in the type that the counts have."""
 
-    First the entries of ``Prod``, if it ``tells`` them, then those of ``S``. The
-    entries that go are those of ``left``, or of ``right`` if ``second``; the other
-    side holds the entries that they meet.
-    """
-
-    second: bool
-    tells: bool
-
-    fills = False
-    report_ring = BOOLEAN
+    places: Places
+    amounts: Ints
+    dtype: np.dtype[Any]
+    bits: str | None = None  #: a Boolean matrix of where it is positive, which follows
+    at = "places"
+    reads = writes = Names("name", "bits")
 
     def apply(self, cell: Cell) -> None:
-        """Take away what this cell counted."""
-        left, right = cell.left, cell.right
-        if left is None or right is None or cell[self.name] is None:
+        """Take away what lies in this cell."""
+        chosen, rows, columns = self.places.inside(cell.bi, cell.bj)
+        if not len(chosen):
             return
-        prod = writable(cell[self.name], cell.shape(self.name), self.dtype)
-        x, z = self._slots(left, right)
-        rows, middle, columns = self._times(cell)
-        if self.second:
-            changed = retract(prod.T, z, x, columns, middle, rows).T
-        else:
-            changed = retract(prod, x, z, rows, middle, columns)
-        cell[self.name] = stored(prod)
-        key = cell.bi * self.grid.blocks[1] + cell.bj
-        cell.report(2 * key, _places_of(changed) if self.tells else None)
-        cell.report(2 * key + 1, _places_of(self.follow(cell, changed, -1)))
+        array = writable(cell[self.name], cell.shape(self.name), self.dtype)
+        array[rows, columns] -= self.amounts[chosen].astype(self.dtype)
+        if self.bits is not None:
+            gone = array[rows, columns] == 0
+            cell[self.bits] = BOOLEAN.clear(cell[self.bits], rows[gone], columns[gone])
+        cell[self.name] = stored(array)
 
-    def collect(self, reports: Mapping[int, Block]) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
-        """Rows and columns of the entries of ``Prod`` and of ``S`` that became 0."""
-        prod, total = ({key // 2: block for key, block in reports.items() if key % 2 == side} for side in (0, 1))
-        return _gathered(self.grid, prod), _gathered(self.grid, total)
+
+@dataclass(frozen=True)
+class DecreaseLines(Operation[None]):
+    """Take ``amounts[e]`` from line ``e`` of some lines of a matrix of counts."""
+
+    lines: Lines
+    amounts: Ints
+    bits: str | None = None  #: a Boolean matrix of where it is positive, which follows
+    at = "lines"
+    reads = writes = Names("name", "bits")
+
+    def apply(self, cell: Cell) -> None:
+        """Take away what lies in this cell."""
+        lines, axis, before = self.lines, self.lines.far, cell[self.name]
+        assert lines.span is not None  # noqa: S101  (of losses)
+        chosen, ids = lines.inside(cell.bi, cell.bj)
+        other = (cell.bi if lines.upright else cell.bj) * axis.step
+        first, last = max(lines.span.start, other), min(lines.span.stop, other + axis.step)
+        part = self.amounts[chosen, first - lines.span.start : last - lines.span.start]
+        if before is None or not part.any():
+            return
+        span, shape = slice(first - other, last - other), cell.shape(self.name)
+        array = writable(before, shape, self.amounts.dtype)
+        view = array.T if lines.upright else array
+        rest = view[ids, span] - part
+        view[ids, span] = rest
+        cell[self.name] = stored(array)
+        follows = None if self.bits is None else cell[self.bits]
+        if self.bits is None or follows is None:
+            return
+        gone = np.zeros(shape, bool)
+        (gone.T if lines.upright else gone)[ids, span] = (rest == 0) & (part > 0)
+        held = codec.densify(follows)
+        assert isinstance(held, Bits)  # noqa: S101  (a Boolean matrix)
+        cell[self.bits] = codec.compact(Bits(shape, held.words & ~bits.pack(gone)))
 
 
 @dataclass(frozen=True)
@@ -173,7 +188,7 @@ class Positive(Operation[None]):
 
     def apply(self, cell: Cell) -> None:
         """Compare this cell's counts with 0."""
-        cell[self.into] = _truth(cell[self.name])
+        cell[self.into] = support(cell[self.name])
 
 
 @dataclass(frozen=True)
@@ -197,15 +212,6 @@ class Vanished(Operation[tuple[Indices, Indices]]):
         return _gathered(self.grid, reports)
 
 
-def count_dtype(bound: int) -> np.dtype[Any]:
-    """Return the narrowest type that holds counts up to ``bound``.
-
-    >>> [count_dtype(bound).name for bound in (100, 1000, 100_000)]
-    ['int8', 'int16', 'int32']
-    """
-    return np.dtype(np.int8) if bound <= 127 else smallest_dtype(bound)
-
-
 def _places_of(flags: Flags) -> Block | None:
     """Return an array of Booleans as a block to report."""
     rows, columns = np.nonzero(flags)
@@ -221,9 +227,3 @@ def _gathered(grid: Grid, blocks: Mapping[int, Block]) -> tuple[Indices, Indices
         found.append((rows + np.int64(bi * grid.down.step), columns + np.int64(bj * grid.across.step)))
     down, across = (np.concatenate(side) for side in zip(*found, strict=True))
     return down, across
-
-
-def _truth(block: Block | None) -> Block | None:
-    if isinstance(block, Sparse):
-        return BOOLEAN.from_coordinates(block.rows, block.columns, None, block.shape)
-    return codec.compact(Bits(block.shape, positive(block.values[0]))) if isinstance(block, Dense) else None

@@ -1,11 +1,10 @@
-"""Operations on variables: their bits and their ``LastFlip`` change together, in one cell.
+"""LazySet, and what Set and Reset do to a variable: its bits and its ``LastFlip`` change together, in one cell.
 
 ``LastFlip[x,y]`` is the time of the operation that set ``X[x,y]``, and 0 where the entry is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +13,14 @@ import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Axis, Grid, as_array
 from dyntc_spark.blocks.local import entry_arrays
-from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
+from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.superstep import Cell, Kind, Names, Operation
 from dyntc_spark.blocks.where import Places
 from dyntc_spark.errors import ShapeMismatchError
-from dyntc_spark.kernels.block import Block, Ints
+from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Indices
-from dyntc_spark.matrices.polynomial.kernels import Times, stored, writable
-
-STAMP = np.dtype(np.int32)
+from dyntc_spark.matrices.product_operations import Decrease
+from dyntc_spark.matrices.triples import STAMP, Times, stored, writable
 
 
 @dataclass(frozen=True)
@@ -50,36 +48,6 @@ class Flip(Operation[None]):
 
 
 @dataclass(frozen=True)
-class Erase(Operation[Ints]):
-    """Clear entries of a variable; the result is ``LastFlip`` of each as it was, 0 where there was no entry."""
-
-    flips: str
-    places: Places
-
-    reads = writes = Names("name", "flips")
-    at = "places"
-
-    def apply(self, cell: Cell) -> None:
-        """Clear the entries and report their stamps, as one row of all places."""
-        chosen, rows, columns = self.places.inside(cell.bi, cell.bj)
-        found = COUNTING.get(cell[self.flips], rows, columns)
-        at = chosen[found[0] > 0]
-        if len(at):
-            stamps = writable(cell[self.flips], cell.shape(self.name), STAMP)
-            stamps[rows, columns] = 0
-            cell[self.flips] = stored(stamps)
-            cell[self.name] = BOOLEAN.clear(cell[self.name], rows, columns)
-            values = found[:, found[0] > 0]
-            cell.report(0, COUNTING.from_coordinates(np.zeros_like(at), at, values, (1, len(self.places.rows))))
-
-    def collect(self, reports: Mapping[int, Block]) -> Ints:
-        """Put the stamps in the order of the entries."""
-        count = len(self.places.rows)
-        found: Ints = COUNTING.get(reports.get(0), np.zeros(count, np.int64), np.arange(count))[0]
-        return found
-
-
-@dataclass(frozen=True)
 class Renumber(Operation[None]):
     """Replace each stamp by the rank of the first boundary time that reaches it: comparisons stay as they are."""
 
@@ -93,6 +61,11 @@ class Renumber(Operation[None]):
         there = stamps > 0
         stamps[there] = 1 + np.searchsorted(self.times, stamps[there])
         cell[self.name] = stored(stamps)
+
+
+def erased(name: str, flips: str, places: Places, stamps: Ints) -> Decrease:
+    """Return what takes entries out of a variable, given their ``LastFlip``: Reset of the variable itself."""
+    return Decrease(flips, places, stamps, STAMP, name)
 
 
 def ones_of(line: npt.ArrayLike, axis: Axis, what: str) -> Indices:
