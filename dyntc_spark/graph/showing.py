@@ -13,11 +13,14 @@ from dyntc_spark import session
 from dyntc_spark.engines.base import Edges, Engine
 from dyntc_spark.engines.lanes.questions import Answering
 from dyntc_spark.errors import SessionError
-from dyntc_spark.graph import display, interop, plots
+from dyntc_spark.graph import interop
 from dyntc_spark.graph.answers import Answers
+from dyntc_spark.graph.asking import Vertex
 from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
+from dyntc_spark.graph.pictures import plots, svg
+from dyntc_spark.graph.pictures.picture import Wanted
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.views import Views
 from dyntc_spark.progress import progress
@@ -72,13 +75,27 @@ class Shown(Answers):
             for old in replaced:
                 old.drop_hidden()
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the closure with matplotlib, and give the axes.
+    def plot(
+        self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
+    ) -> Axes:
+        """Draw the closure with matplotlib, and return the axes.
 
-        A small graph is drawn in layers, a node for each set of vertices that reach each other; of a larger one the
-        matrix is shown: how many pairs of vertices, in a topological order, are in each part of it.
+        A small graph is drawn in layers, a box for each component: vertices that reach each other. Of a larger one the
+        matrix is drawn: how many pairs of vertices, in a topological order, are joined in each part of it, with the
+        names of the fullest rows and columns. What the last batch changed is in colour.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; by default on axes of its own.
+        around
+            A vertex: its neighbourhood is drawn, however large the graph is.
+        depth
+            How many edges away from it the neighbourhood ends.
+        unfold
+            Whether to draw the vertices of a component one by one.
         """
-        return self._door.ask_apart(lambda version, closure: plots.draw(version.graph, closure, ax))
+        return plots.plot(self._door, Wanted(around, depth, unfold, parts=128), ax)
 
     def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
         """Return the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
@@ -116,9 +133,7 @@ class Shown(Answers):
         return f"DynamicClosure({self._door})"
 
     def _repr_html_(self) -> str:
-        return self._door.ask_apart(
-            lambda version, closure: display.html(f"DynamicClosure({version})", version.last, version.graph, closure)
-        )
+        return svg.notebook(self._door)
 
     # --- helpers -----------------------------------------------------------------------------
 
