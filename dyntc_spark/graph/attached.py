@@ -240,6 +240,9 @@ class Attached(Shown):
         number, found = Past(self._door, self._attached).changed(since, lambda: spark)
         return found.named(number) if isinstance(found, Changed) else frame(spark, changes_table(found, number))
 
+    def _older(self, version: int) -> Graph | None:
+        return None if self._store is None else Past(self._door, self._attached).graph(version)
+
     def refresh(self) -> int:
         """Bring the closure to the last version at its location, and give that.
 

@@ -17,6 +17,8 @@ from dyntc_spark.graph import interop
 from dyntc_spark.graph.answers import Answers
 from dyntc_spark.graph.asking import Vertex
 from dyntc_spark.graph.counting import CountsPaths
+from dyntc_spark.graph.explore import content
+from dyntc_spark.graph.explore.page import Page
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.pictures import plots, svg
@@ -97,6 +99,32 @@ class Shown(Answers):
         """
         return plots.plot(self._door, Wanted(around, depth, unfold, parts=128), ax)
 
+    def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = content.MOST) -> Page:
+        """A page to look at: search vertices, walk along edges, see why one reaches another and what batches changed.
+
+        It is one HTML file without anything outside it. A notebook shows it in place; elsewhere, `Page.save` writes
+        it to a file, and ``displayHTML(c.explore().html)`` shows it on Databricks.
+
+        Parameters
+        ----------
+        around
+            A vertex to begin with. Without it, the whole graph if that is small; else the vertices that most others
+            reach and those that the last batch changed, with what is near them.
+        depth
+            How many edges away from there the page ends; by default, as far as there is room.
+        most
+            How many vertices are on the page. They are less where it would grow beyond 2 MB. The page says what was
+            left out.
+
+        Examples
+        --------
+        >>> from dyntc_spark import DynamicClosure
+        >>> c = DynamicClosure.from_edges([("shop", "web"), ("web", "tls"), ("db", "tls")])
+        >>> c.explore("web", depth=1)
+        Page(3 of 4 vertices)
+        """
+        return content.page(self._asking, around, depth, most)
+
     def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
         """Return the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
 
@@ -136,6 +164,20 @@ class Shown(Answers):
         return svg.notebook(self._door)
 
     # --- helpers -----------------------------------------------------------------------------
+
+    @property
+    def _asking(self) -> content.Asking:
+        """What a page needs of the closure."""
+        return content.Asking(
+            self._door,
+            self._older,
+            lambda: session_for(self._spark),
+            lambda version, closure: self._relations_in(session_for(self._spark)).tables(version, closure),
+        )
+
+    def _older(self, _version: int) -> Graph | None:
+        """Return an older version of the graph; None where none is kept."""
+        return None
 
     def _rebuilt(self) -> None:
         self._show(None)

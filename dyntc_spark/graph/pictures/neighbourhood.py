@@ -21,7 +21,7 @@ class Neighbourhood:
     """Some of the vertices near some others."""
 
     vertices: Indices  #: ascending
-    complete: int  #: all vertices up to this distance are among them
+    complete: int | None  #: all vertices up to this distance are among them; None: all at any distance
 
 
 def nearby(
@@ -45,8 +45,8 @@ def nearby(
     Examples
     --------
     >>> chain = EdgeSet.of(Edges.of([0, 1, 2, 3, 9], [1, 2, 3, 4, 2]))
-    >>> nearby(chain, np.array([2]), np.arange(10), depth=1, most=9).vertices
-    array([1, 2, 3, 9])
+    >>> nearby(chain, np.array([2]), np.arange(10), depth=1, most=9)
+    Neighbourhood(vertices=array([1, 2, 3, 9]), complete=1)
     >>> nearby(chain, np.array([2]), np.arange(10), depth=2, most=9, each=1)
     Neighbourhood(vertices=array([2, 3, 4, 9]), complete=0)
     """
@@ -73,7 +73,8 @@ def nearby(
             frontiers[side] = kept
             shown.append(kept)
         complete = hops if whole else complete
-    return Neighbourhood(np.sort(np.concatenate(shown)), complete)
+    everything = whole and not any(map(len, frontiers.values()))
+    return Neighbourhood(np.sort(np.concatenate(shown)), None if everything else complete)
 
 
 def degrees(edges: EdgeSet, vertices: int) -> Indices:
