@@ -12,8 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import OptionError, UnknownVertexError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.pictures import svg

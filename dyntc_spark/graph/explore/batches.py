@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import VersionError
 from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.history import Difference, Graph, Version, renumbered
 from dyntc_spark.graph.paths import changed_pairs
 from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: Of larger graphs, only the last batch is looked at.
 MOST_EDGES = 1_000_000
@@ -94,7 +97,7 @@ def _on_spark(number: int, inserted: Edges, deleted: Edges, changed: Changed | N
     """Return a batch whose pairs are on Spark: one job counts them, another one brings those of the page here."""
     if changed is None:
         return _here(number, inserted, deleted, Edges.of(), Edges.of())
-    pairs: DataFrame = changed.numbers
+    pairs = changed.numbers
     counts = {row.won: row["count"] for row in pairs.groupBy("won").count().collect()}
 
     def among(vertices: Indices) -> tuple[Edges, Edges]:

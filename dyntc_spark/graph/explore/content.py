@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import SparkSession
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph import shape
 from dyntc_spark.graph.door import Door
@@ -24,6 +24,9 @@ from dyntc_spark.graph.pictures.neighbourhood import degrees, induced, nearby, r
 from dyntc_spark.graph.ranking import RANKED, ranked
 from dyntc_spark.graph.relations import Tables
 from dyntc_spark.kernels.ids import Indices
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: So many vertices are on a page, unless it would be larger than so many characters.
 MOST, LARGEST = 2_000, 1_900_000

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Version
 from dyntc_spark.kernels.ids import Indices

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.ids import Indices
 

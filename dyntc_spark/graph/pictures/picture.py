@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.inputs import read_vertices

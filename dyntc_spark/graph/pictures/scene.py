@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import keys_of
+from dyntc_spark.edges import Edges, keys_of
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
