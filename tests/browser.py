@@ -115,6 +115,7 @@ class Browser:
         assert where, (selector, text)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=where[0], y=where[1], button="left", clickCount=1)
+        self.run("new Promise((done) => setTimeout(done))")  # what the page does after a click is done
 
     def type(self, text):
         self.call("Input.insertText", text=text)

@@ -133,7 +133,8 @@
       }
     });
     input.addEventListener("blur", close);
-    for (const event of ["focus", "click"]) input.addEventListener(event, () => input.select());
+    // After a click the browser places the cursor: what is typed next is to replace the name nevertheless.
+    for (const event of ["focus", "click"]) input.addEventListener(event, () => setTimeout(() => input.select()));
   }
 
   // --- why -------------------------------------------------------------------------------
