@@ -84,6 +84,15 @@ def test_a_box_for_a_component_or_for_each_of_its_vertices(closure):
     assert len(unfolded.curves) == len(EDGES)
 
 
+def test_few_names_are_looked_up(monkeypatch):
+    ring = DynamicClosure.from_edges([(v, (v + 1) % 900) for v in range(900)])
+    asked, table = [], type(ring._graph.vertices)
+    found = table.names
+    monkeypatch.setattr(table, "names", lambda table, numbers=None: asked.append(numbers) or found(table, numbers))
+    assert words(drawn(ring)) == ["0 & 899 more"]
+    assert [len(numbers) for numbers in asked] == [1]
+
+
 def test_the_last_batch_is_in_colour(closure):
     assert {curve.role for curve in drawn(closure).curves} == {"edge"}  # the first build is no change
     closure.apply([("delete", "c", "d"), ("delete", "a", "d"), ("insert", "d", "e"), ("insert", "d", "a")])

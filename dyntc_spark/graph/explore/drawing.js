@@ -56,6 +56,12 @@ const drawing = (() => {
     return "";
   }
 
+  // Whether the batch has changed something between the vertex and one of these.
+  function touched(vertex, others, batch) {
+    const joined = (w) => ["inserted", "deleted"].some((kind) => batch.has(kind, vertex, w) || batch.has(kind, w, vertex));
+    return batch !== null && (mark(vertex, others, batch) !== "" || others.some(joined));
+  }
+
   function columns(state) {
     const at = layers(state.vertex, state.depth, state.batch);
     const found = new Map();
@@ -63,7 +69,7 @@ const drawing = (() => {
       if (!found.has(column)) found.set(column, []);
       found.get(column).push(component);
     }
-    const heavy = (c) => Math.max(...members[c].map(model.weight)) + (mark(state.vertex, members[c], state.batch) ? 1e12 : 0);
+    const heavy = (c) => Math.max(...members[c].map(model.weight)) + (touched(state.vertex, members[c], state.batch) ? 1e12 : 0);
     for (const [column, components] of found) {
       const weights = new Map(components.map((c) => [c, heavy(c)]));
       components.sort((a, b) => weights.get(b) - weights.get(a));

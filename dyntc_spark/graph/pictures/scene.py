@@ -82,10 +82,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A component, with the vertices of it that are drawn; ``rows``: where each of these is, below its middle."""
+    """A component; ``rows``: where the vertices are that are drawn one by one, below its middle."""
 
-    name: str
-    members: list[int]
     rows: dict[int, float]
     words: list[list[Text]]  #: of each row
     role: str
@@ -95,25 +93,29 @@ class _Node:
 def scene(part: Part, condensed: Condensation, *, unfold: bool, notes: list[str]) -> Scene:
     """Place a part of a graph; ``notes`` are lines below it."""
     nodes, of = _nodes(part, condensed, unfold=unfold)
-    edges = _edges(part)
+    edges = _edges(part, of, unfold=unfold)
     out: dict[int, set[int]] = {}
-    for tail, head, _ in edges:
-        out.setdefault(of[tail], set()).add(of[head])
+    for one, other, *_ in edges:
+        out.setdefault(one, set()).add(other)
     drawn: set[tuple[Arrow, str]] = set()
     inner: list[tuple[int, int, int, str]] = []
     back: set[tuple[int, int]] = set()
-    for tail, head, role in edges:
-        one, other = of[tail], of[head]
+    for one, other, tail, head, role in edges:
         if one == other:
-            inner += [(one, tail, head, role)] if unfold and tail != head else []
+            inner.append((one, tail, head, role))
         elif role == "deleted" and _leads(out, other, one):  # it was part of a cycle
             back.add((one, other))
         else:
-            drawn.add((Arrow(one, other, nodes[one].rows[tail], nodes[other].rows[head]), role))
+            below = nodes[one].rows.get(tail, 0.0), nodes[other].rows.get(head, 0.0)
+            drawn.add((Arrow(one, other, *below), role))
     arrows = sorted(drawn)
     at = placed([node.size for node in nodes], [arrow for arrow, _ in arrows])
     curves = [_curve(route, role) for route, (_, role) in zip(at.routes, arrows, strict=True)]
-    curves += [_arc(nodes[node], at, node, tail, head, role) for node, tail, head, role in inner]
+    curves += [
+        _arc(nodes[node], at, node, tail, head, role)
+        for node, tail, head, role in inner
+        if {tail, head} <= nodes[node].rows.keys()
+    ]
     curves += [_under(nodes, at, one, other) for one, other in sorted(back)]
     boxes, texts = _drawn(nodes, at)
     notes = notes if part.marks.is_empty else [*notes, _LEGEND]
@@ -127,41 +129,49 @@ MINUS = "\N{MINUS SIGN}"
 _LEGEND = f"last batch: green: inserted, +n: reaches n more; red, dashed: deleted, {MINUS}n: reaches n fewer"
 
 
-def _nodes(part: Part, condensed: Condensation, *, unfold: bool) -> tuple[list[_Node], dict[int, int]]:
-    """Return a node for each component of the part, and the node of each vertex."""
-    place = np.full(part.graph.vertices.extent, -1)
+def _nodes(part: Part, condensed: Condensation, *, unfold: bool) -> tuple[list[_Node], Indices]:
+    """Return a node for each component of the part, and by vertex the node, or -1. Few names are looked up."""
+    place = np.full(part.graph.vertices.extent, -1, np.int64)
     place[condensed.vertices] = condensed.component
-    sizes = np.bincount(condensed.component, minlength=1)
-    names = part.graph.vertices.names(part.vertices).to_pylist()
-    members: dict[int, list[tuple[int, str]]] = {}
-    for vertex, name in zip(part.vertices.tolist(), names, strict=True):
-        members.setdefault(int(place[vertex]), []).append((vertex, label(name, LONGEST)))
+    components, node = np.unique(place[part.vertices], return_inverse=True)
+    of = np.full(len(place), -1, np.int64)
+    of[part.vertices] = node
+    sizes = np.bincount(condensed.component, minlength=1)[components]
+    order = np.lexsort((~np.isin(part.vertices, part.centres), node))  # by node, a centre first
+    ends = np.searchsorted(node[order], np.arange(len(components) + 1))
+    members = [part.vertices[order[begin : min(end, begin + MOST_MEMBERS)]] for begin, end in pairwise(ends.tolist())]
+    named = [each if unfold else each[:1] for each in members]
+    names = iter(part.graph.vertices.names(np.concatenate([np.zeros(0, np.int64), *named])).to_pylist())
+    won, lost = (
+        np.bincount(node, weights=counts[part.vertices]).astype(int).tolist()
+        for counts in (part.marks.won, part.marks.lost)
+    )
     centres = set(part.centres.tolist())
-    nodes: list[_Node] = []
-    of: dict[int, int] = {}
-    for component, found in sorted(members.items()):
-        shown = sorted(found, key=lambda each: each[0] not in centres)
-        of.update((vertex, len(nodes)) for vertex, _ in shown)
-        nodes.append(_node(part, shown, int(sizes[component]), centres, unfold=unfold and len(found) > 1))
+    nodes = []
+    for at, (vertices, size) in enumerate(zip(named, sizes.tolist(), strict=True)):
+        found = [(vertex, label(next(names), LONGEST)) for vertex in vertices.tolist()]
+        role = "centre" if found[0][0] in centres else "vertex" if size == 1 else "component"
+        if len(found) > 1:
+            nodes.append(_unfolded(part, found, size, role))
+        else:
+            name = found[0][1] if size == 1 else f"{found[0][1]} & {size - 1:,} more"
+            words = [Text(0, 0, name), *_counts(won[at], lost[at])]
+            nodes.append(_Node({}, [words], role, (_across(words), ROW)))
     return nodes, of
 
 
-def _node(part: Part, found: list[tuple[int, str]], size: int, centres: set[int], *, unfold: bool) -> _Node:
-    name = found[0][1] if size == 1 else f"{found[0][1]} & {size - 1:,} more"
+def _unfolded(part: Part, found: list[tuple[int, str]], size: int, role: str) -> _Node:
+    """Return a node with a row for each vertex."""
     won, lost = part.marks.won, part.marks.lost
-    vertices = [vertex for vertex, _ in found]
-    if unfold:
-        rows = [[Text(0, 0, text), *_counts(int(won[v]), int(lost[v]))] for v, text in found[:MOST_MEMBERS]]
-        hidden = size - len(rows)
-        rows += [[Text(0, 0, f"{hidden:,} more", "note")]] if hidden else []
-    else:
-        rows = [[Text(0, 0, name), *_counts(int(won[vertices].sum()), int(lost[vertices].sum()))]]
-    last = len(rows) - 1
-    below = {v: (min(n, last) - last / 2) * ROW if unfold else 0.0 for n, v in enumerate(vertices)}
-    width = max(sum(_width(text.text) for text in row) for row in rows) + 2 * PAD
-    role = "centre" if centres.intersection(vertices) else "vertex" if size == 1 else "component"
-    side = ROW if unfold else 0.0  # room for the arrows inside
-    return _Node(name, vertices, below, rows, role, (width + 2 * side, ROW * len(rows) + (8 if unfold else 0)))
+    rows = [[Text(0, 0, text), *_counts(int(won[v]), int(lost[v]))] for v, text in found]
+    hidden = size - len(rows)
+    rows += [[Text(0, 0, f"{hidden:,} more", "note")]] if hidden else []
+    below = {v: (n - (len(rows) - 1) / 2) * ROW for n, (v, _) in enumerate(found)}
+    return _Node(below, rows, role, (max(map(_across, rows)) + 2 * ROW, ROW * len(rows) + 8))
+
+
+def _across(words: list[Text]) -> float:
+    return sum(_width(word.text) for word in words) + 2 * PAD
 
 
 def _counts(won: int, lost: int) -> list[Text]:
@@ -173,13 +183,23 @@ def _width(text: str) -> float:
     return LETTER * sum(1.8 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _edges(part: Part) -> list[tuple[int, int, str]]:
-    new = set(keys_of(part.marks.inserted).tolist())
-    roles = ["inserted" if key in new else "edge" for key in keys_of(part.edges).tolist()]
-    edges = list(zip(part.edges.sources.tolist(), part.edges.targets.tolist(), roles, strict=True))
-    drawn, gone = set(part.vertices.tolist()), part.marks.deleted
-    pairs = zip(gone.sources.tolist(), gone.targets.tolist(), strict=True)
-    return edges + [(tail, head, "deleted") for tail, head in pairs if tail in drawn and head in drawn]
+def _edges(part: Part, of: Indices, *, unfold: bool) -> list[tuple[int, int, int, int, str]]:
+    """Return what is drawn of the edges: the nodes of both ends, the ends, and the role."""
+    new = np.isin(keys_of(part.edges), keys_of(part.marks.inserted))
+    found = []
+    for role, edges, kept in (
+        ("edge", part.edges, ~new),
+        ("inserted", part.edges, new),
+        ("deleted", part.marks.deleted, np.ones(len(part.marks.deleted), np.bool_)),
+    ):
+        one, other = of[edges.sources], of[edges.targets]
+        apart = edges.sources != edges.targets if unfold else one != other
+        rows = np.flatnonzero(kept & apart & (one >= 0) & (other >= 0))
+        if not unfold:  # one for all edges between two nodes
+            rows = rows[np.unique(one[rows] * len(of) + other[rows], return_index=True)[1]]
+        ends = [column[rows].tolist() for column in (one, other, edges.sources, edges.targets)]
+        found += list(zip(*ends, [role] * len(rows), strict=True))
+    return found
 
 
 def _leads(out: dict[int, set[int]], start: int, end: int) -> bool:
