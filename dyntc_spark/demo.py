@@ -158,7 +158,7 @@ def in_sql(spark: SparkSession, c: DynamicClosure) -> None:
 
 def draw(c: DynamicClosure, place: Path) -> None:
     """Write a picture of what the last batch changed around one package."""
-    drawn = svg.document(c._door, Wanted(around=DRAWN))  # noqa: SLF001  (what a notebook shows)
+    drawn = svg.document(c._parts.door, Wanted(around=DRAWN))  # noqa: SLF001  (what a notebook shows)
     place.write_text(drawn, encoding="utf-8")
     print(f"  in a picture: {DRAWN} and what is near it; green is new, red is gone: {place.resolve()}")
 

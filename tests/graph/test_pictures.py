@@ -44,7 +44,7 @@ def chain(n):
 
 
 def drawn(closure, **wanted):
-    return picture(closure._door, Wanted(**wanted))[1]
+    return picture(closure._parts.door, Wanted(**wanted))[1]
 
 
 def words(scene):
@@ -86,7 +86,7 @@ def test_a_box_for_a_component_or_for_each_of_its_vertices(closure):
 
 def test_few_names_are_looked_up(monkeypatch):
     ring = DynamicClosure.from_edges([(v, (v + 1) % 900) for v in range(900)])
-    asked, table = [], type(ring._graph.vertices)
+    asked, table = [], type(ring._parts.door.now.graph.vertices)
     found = table.names
     monkeypatch.setattr(table, "names", lambda table, numbers=None: asked.append(numbers) or found(table, numbers))
     assert words(drawn(ring)) == ["0 & 899 more"]
@@ -136,11 +136,11 @@ def test_a_shortest_path_to_every_vertex_of_a_neighbourhood_is_in_it(seed):
 
 def test_layers_of_the_matrix():
     closure = chain(5)
-    condensed = Condensation.of(closure._graph)
-    engine = closure._engine.current
+    condensed = Condensation.of(closure._parts.door.now.graph)
+    engine = closure._parts.door.engine.current
     assert density(condensed, engine, 3).tolist() == [[0.75, 1, 1], [0, 0.75, 1], [0, 0, 0.75]]
     assert density(Condensation.of(Graph()), engine, 3).tolist() == [[0]]
-    found = matrix(closure._graph, condensed, engine, 3)
+    found = matrix(closure._parts.door.now.graph, condensed, engine, 3)
     assert [(row.label, row.count) for row in found.rows] == [("0", 5), ("1", 4), ("2", 3), ("3", 2), ("4", 1)]
     assert [(column.label, column.count) for column in found.columns][-1] == ("5", 5)
 
@@ -189,7 +189,7 @@ def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
 
 
 def test_a_picture_in_a_file_is_on_white(closure):
-    found = svg.document(closure._door, Wanted(around="b", unfold=True))
+    found = svg.document(closure._parts.door, Wanted(around="b", unfold=True))
     root = ET.fromstring(found)  # noqa: S314  (our own)
     assert root[0].get("fill") == "#fff"
     size = float(root.get("width")), float(root.get("height"))

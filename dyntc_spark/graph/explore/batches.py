@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import VersionError
 from dyntc_spark.graph.changed import Changed
@@ -43,7 +43,7 @@ class Recent:
 
 
 def recent(
-    version: Version, closure: Engine, older: Older, most: int, session: Callable[[], SparkSession]
+    version: Version, closure: Reachability, older: Older, most: int, session: Callable[[], SparkSession]
 ) -> Iterator[Recent]:
     """Return the last batches, the last first, as far as they are known: in memory the last one only."""
     after, on_spark = version.graph, closure.backend == "spark"

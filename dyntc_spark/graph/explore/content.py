@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.abilities import reach_counts
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph import shape
 from dyntc_spark.graph.door import Door
@@ -47,7 +48,7 @@ class Asking:
     door: Door
     older: Older
     session: Callable[[], SparkSession]
-    tables: Callable[[Version, Engine], Tables]
+    tables: Callable[[Version, Reachability], Tables]
 
 
 def page(asking: Asking, around: Any = None, depth: int | None = None, most: int = MOST) -> Page:  # noqa: ANN401
@@ -59,7 +60,7 @@ def page(asking: Asking, around: Any = None, depth: int | None = None, most: int
     if centre is not None:
         asking.door.now.graph.vertices.known_numbers(centre)
 
-    def made(version: Version, closure: Engine) -> Page:
+    def made(version: Version, closure: Reachability) -> Page:
         graph = version.graph
         start = None if centre is None else graph.vertices.known_numbers(centre)
         content = _Content(asking, version, closure, start, depth)
@@ -78,7 +79,7 @@ class _Content:
     """A version, with what any page about it says."""
 
     def __init__(
-        self, asking: Asking, version: Version, closure: Engine, start: Indices | None, depth: int | None
+        self, asking: Asking, version: Version, closure: Reachability, start: Indices | None, depth: int | None
     ) -> None:
         self.version, self.closure, self.start, self.depth = version, closure, start, depth
         graph = version.graph
@@ -164,12 +165,12 @@ class _Content:
 
 
 def _counts(
-    version: Version, closure: Engine, tables: Callable[[Version, Engine], Tables]
+    version: Version, closure: Reachability, tables: Callable[[Version, Reachability], Tables]
 ) -> tuple[Indices | None, Indices | None]:
     """Return by vertex how many others it reaches, and how many reach it; None where nobody counts them."""
     vertices = version.graph.vertices
     if closure.backend != "spark":
-        numbers, (below, above) = vertices.used, closure.counts(vertices.used)
+        numbers, (below, above) = vertices.used, reach_counts(closure, vertices.used)
     elif vertices.on_spark or len(vertices) > MOST_COUNTED:
         return None, None
     else:
@@ -185,7 +186,7 @@ def _names(graph: Graph, numbers: Indices) -> list[str]:
     return [label(name, LONGEST) for name in graph.vertices.names(numbers).to_pylist()]
 
 
-def _bits(closure: Engine, vertices: Indices) -> str:
+def _bits(closure: Reachability, vertices: Indices) -> str:
     """Return which vertices of the page reach which: a bit for each pair, a row begins with a byte of its own."""
     n = len(vertices)
     rows: list[npt.NDArray[np.uint8]] = []

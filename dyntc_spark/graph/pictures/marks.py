@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Version
 from dyntc_spark.kernels.ids import Indices
@@ -45,7 +45,7 @@ def of_last_batch(door: Door, *, thorough: bool) -> tuple[Version, Marks]:
     Pairs are not counted where the closure is on Spark, and nothing is marked if the batch replaced the graph.
     """
 
-    def remembered(version: Version, closure: Engine) -> tuple[Version, Difference | None]:
+    def remembered(version: Version, closure: Reachability) -> tuple[Version, Difference | None]:
         if closure.backend == "spark" or version.before.origin is not version.graph.origin:
             return version, None
         found = Difference.remembered(version.before, version.graph, closure)

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.abilities import CountsReached, reach_counts
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
@@ -43,18 +44,18 @@ class Matrix:
     columns: list[Named]
 
 
-def matrix(graph: Graph, condensed: Condensation, closure: Engine, parts: int) -> Matrix:
+def matrix(graph: Graph, condensed: Condensation, closure: Reachability, parts: int) -> Matrix:
     """Return the matrix in so many parts, or less for a small graph."""
     order = np.argsort(-condensed.component, kind="stable")
     rows: list[Named] = []
     columns: list[Named] = []
-    if closure.backend == "local" and (closure.name == "lanes" or len(order) <= FEW):
-        below, above = closure.counts(condensed.vertices)
+    if closure.backend == "local" and (isinstance(closure, CountsReached) or len(order) <= FEW):
+        below, above = reach_counts(closure, condensed.vertices)
         rows, columns = (_heaviest(graph, condensed, order, counts) for counts in (below, above))
     return Matrix(density(condensed, closure, parts), len(order), rows, columns)
 
 
-def density(condensed: Condensation, closure: Engine, parts: int) -> npt.NDArray[np.float64]:
+def density(condensed: Condensation, closure: Reachability, parts: int) -> npt.NDArray[np.float64]:
     """Return how full each part is, from a sample of the rows, evenly spaced."""
     n = len(condensed.vertices)
     parts = max(1, min(parts, n))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.inputs import read_vertices
@@ -46,7 +46,7 @@ def picture(door: Door, wanted: Wanted) -> tuple[Version, Scene | Matrix]:
         door.now.graph.vertices.known_numbers(centre)  # refused before anything is worked out
     marked, marks = of_last_batch(door, thorough=wanted.thorough)
 
-    def drawn(version: Version, closure: Engine) -> tuple[Version, Scene | Matrix]:
+    def drawn(version: Version, closure: Reachability) -> tuple[Version, Scene | Matrix]:
         graph = version.graph
         known = marks if graph is marked.graph else _unmarked(graph)  # a batch may have come meanwhile
         condensed = Condensation.of(graph)
@@ -62,7 +62,7 @@ def picture(door: Door, wanted: Wanted) -> tuple[Version, Scene | Matrix]:
 
 
 def _around(
-    graph: Graph, condensed: Condensation, closure: Engine, marks: Marks, centre: Indices, wanted: Wanted
+    graph: Graph, condensed: Condensation, closure: Reachability, marks: Marks, centre: Indices, wanted: Wanted
 ) -> Scene:
     """Draw the neighbourhood of a vertex, edges that the last batch deleted included."""
     edges = graph.edges.replaced(inserted=marks.deleted, deleted=Edges.of())
