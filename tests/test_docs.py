@@ -15,7 +15,7 @@ from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.graph.views import FUNCTIONS, NAMES
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [DOCS / f"{name}.md" for name in ("concepts", "databricks", "engines", "operations", "questions")]
+PAGES = [DOCS / f"{name}.md" for name in ("concepts", "databricks", "engines", "operations", "pictures", "questions")]
 SNIPPET = re.compile(r"(?ms)^```(\w+)([^\n]*)\n(.*?)^```$")
 
 
