@@ -2,9 +2,9 @@
 # MAGIC %md
 # MAGIC # The paper's engines side by side
 # MAGIC
-# MAGIC Several algorithms keep the same closure. Here all of them follow one sequence of changes of a random acyclic
-# MAGIC graph (acyclic, because the engine that counts paths takes no others), answer the same, and differ in their
-# MAGIC times.
+# MAGIC Seven engines keep the same closure, by different algorithms. Here all of them follow one sequence of changes
+# MAGIC of a random graph. They answer the same, and differ in their times. The graph has no cycles, because the engine
+# MAGIC that counts paths takes no others.
 
 # COMMAND ----------
 
@@ -78,7 +78,7 @@ closures["recompute"].plot(ax=right)
 
 # MAGIC %md
 # MAGIC ## How many paths?
-# MAGIC The engine of section 7 counts them, modulo primes that are drawn at random.
+# MAGIC The engine of section 7 of the paper counts them.
 
 # COMMAND ----------
 
