@@ -24,7 +24,11 @@ MEMBERS = [
     ("on_call", "operators"),
     ("operators", "on_call"),
 ]
-GRANTS = [("staff", "table:news"), ("engineers", "table:code"), ("operators", "table:secrets")]
+GRANTS = [
+    ("staff", "table:news"),
+    ("engineers", "table:code"),
+    ("operators", "table:secrets"),
+]
 
 c = DynamicClosure.from_edges(MEMBERS + GRANTS, spark=spark)
 print(c)
