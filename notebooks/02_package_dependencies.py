@@ -65,8 +65,8 @@ gained.orderBy("count", "src", ascending=[False, True]).limit(5).show(truncate=F
 
 # MAGIC %md
 # MAGIC ## The matrix
-# MAGIC A graph of this size is drawn as the matrix of its closure: a row and a column for each package. A dark column
-# MAGIC is a package that many others need.
+# MAGIC A graph of this size is drawn as the matrix of its closure: who reaches, and who is reached. A dark spot stands
+# MAGIC for many pairs, and a dark column for packages that many others need.
 
 # COMMAND ----------
 
