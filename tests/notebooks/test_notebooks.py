@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+MARKS = {"01_permissions": [], "06_published_table": [pytest.mark.slow]}  # the last merges into Delta tables
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def rendered():
 
 @pytest.mark.parametrize(
     "notebook",
-    [pytest.param(path, marks=[] if path == NOTEBOOKS[0] else [pytest.mark.classic]) for path in NOTEBOOKS],
+    [pytest.param(path, marks=MARKS.get(path.stem, [pytest.mark.classic])) for path in NOTEBOOKS],
     ids=lambda path: path.stem,
 )
 def test_the_notebook_runs_and_draws(notebook, spark, rendered, monkeypatch):
