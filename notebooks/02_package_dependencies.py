@@ -8,15 +8,12 @@
 
 # COMMAND ----------
 
-import os
 import time
 
 from dyntc_spark import DynamicClosure, datasets, session
 
 spark = globals().get("spark") or session.local()
 edges, changes = datasets.debian_dependencies(), datasets.debian_security_changes()
-if os.environ.get("DYNTC_NOTEBOOK_SIZE") == "small":  # a part of the graph
-    edges = edges.slice(0, 20_000)
 
 # COMMAND ----------
 
