@@ -66,7 +66,7 @@ def test_what_the_batch_won_and_lost_is_in_colour(page):
     assert page.run("document.querySelectorAll('.line.deleted').length") == 1
     assert page.run("document.querySelectorAll('.line.inserted').length") == 1
     open_part(page, "last batches")
-    assert "Version 1: 1 edges inserted, 1 deleted; 2 pairs won, 2 lost." in page.words("#batches")
+    assert "Version 1: 1 edge inserted, 1 deleted; 2 pairs won, 2 lost." in page.words("#batches")
     page.run(
         "(() => { const s = document.getElementById('batch'); s.value = -1; s.dispatchEvent(new Event('change')); })()"
     )

@@ -58,7 +58,8 @@ const drawing = (() => {
 
   // Whether the batch has changed something between the vertex and one of these.
   function touched(vertex, others, batch) {
-    const joined = (w) => ["inserted", "deleted"].some((kind) => batch.has(kind, vertex, w) || batch.has(kind, w, vertex));
+    const between = (kind, w) => batch.has(kind, vertex, w) || batch.has(kind, w, vertex);
+    const joined = (w) => between("inserted", w) || between("deleted", w);
     return batch !== null && (mark(vertex, others, batch) !== "" || others.some(joined));
   }
 
@@ -69,7 +70,8 @@ const drawing = (() => {
       if (!found.has(column)) found.set(column, []);
       found.get(column).push(component);
     }
-    const heavy = (c) => Math.max(...members[c].map(model.weight)) + (touched(state.vertex, members[c], state.batch) ? 1e12 : 0);
+    const first = (c) => (touched(state.vertex, members[c], state.batch) ? 1e12 : 0);
+    const heavy = (c) => first(c) + Math.max(...members[c].map(model.weight));
     for (const [column, components] of found) {
       const weights = new Map(components.map((c) => [c, heavy(c)]));
       components.sort((a, b) => weights.get(b) - weights.get(a));
@@ -211,7 +213,8 @@ const drawing = (() => {
     const { boxes, frames } = state.path ? alongPath(state.path) : placed(state);
     const lines = element(svg, "g", {}), group = element(svg, "g", {});
     for (const frame of frames) {
-      element(lines, "rect", { class: "frame", x: frame.x, y: frame.y, width: WIDTH + 14, height: frame.height, rx: 8 });
+      const { x, y, height } = frame;
+      element(lines, "rect", { class: "frame", x, y, width: WIDTH + 14, height, rx: 8 });
     }
     for (const row of boxes) {
       if (row.kind === "more") {
@@ -234,7 +237,8 @@ const drawing = (() => {
     }
     const steps = state.path ? pathEdges(boxes) : edges(boxes, state);
     for (const { tail, head, kind } of steps) {
-      const line = element(lines, "path", { d: curve(tail, head), class: `line ${kind}`, "marker-end": `url(#tip-${kind})` });
+      const look = { class: `line ${kind}`, "marker-end": `url(#tip-${kind})` };
+      const line = element(lines, "path", { d: curve(tail, head), ...look });
       for (const end of [tail, head]) {
         for (const [event, on] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) {
           end.group.addEventListener(event, () => line.classList.toggle("strong", on));

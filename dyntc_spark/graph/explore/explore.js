@@ -4,6 +4,7 @@
   const { data } = model;
   const $ = (id) => document.getElementById(id);
   const say = (number) => number.toLocaleString("en");
+  const edges = (many) => `${say(many)} edge${many === 1 ? "" : "s"}`;
   const MOST = 100;
   const state = { vertex: 0, depth: 2, batch: model.batches[0] || null, open: new Set(), more: new Map(), path: null };
   const before = [];
@@ -64,21 +65,25 @@
       size > 1 ? `It and ${say(size - 1)} more reach each other: a component.` : "It is on no cycle with others.";
     const near = $("near");
     near.replaceChildren();
-    const sides = [["is reached by", above, data.reaching, (w) => [w, v]], ["reaches", below, data.reached, (w) => [v, w]]];
+    const sides = [
+      ["is reached by", above, data.reaching, (w) => [w, v]],
+      ["reaches", below, data.reached, (w) => [v, w]],
+    ];
     for (const [words, found, counts, pair] of sides) {
       const total = counts === null ? found.length : counts[v];
       const shown = found.length < total ? `, ${say(found.length)} of them on this page` : "";
       near.append(node("h3", {}, `${words} ${say(total)}${shown}`));
-      const gone = state.batch ? lost(pair) : [];
+      const gone = state.batch ? lost(pair, new Set(found)) : [];
       near.append(list([...gone, ...found], (w) => link(w, ...marked(...pair(w)))));
     }
-    $("said").textContent = `${data.names[v]}: reached by ${say(above.length)}, reaches ${say(below.length)} on this page.`;
+    const told = `reached by ${say(above.length)}, reaches ${say(below.length)}`;
+    $("said").textContent = `${data.names[v]}: ${told} on this page.`;
   }
 
-  // The vertices that the batch took from the vertex, in the direction that `pair` tells.
-  function lost(pair) {
+  // The vertices that the batch took from the vertex, in the direction that `pair` tells, and that did not come back.
+  function lost(pair, back) {
     const found = [];
-    for (let w = 0; w < model.count; w++) if (state.batch.has("lost", ...pair(w)) && !model.reaches(...pair(w))) found.push(w);
+    for (let w = 0; w < model.count; w++) if (state.batch.has("lost", ...pair(w)) && !back.has(w)) found.push(w);
     return found;
   }
 
@@ -97,8 +102,8 @@
     const input = $(id), found = $(`${id}-found`);
     let at = -1, offered = [];
     const close = () => { found.hidden = true; at = -1; input.setAttribute("aria-expanded", "false"); };
-    Object.entries({ role: "combobox", "aria-controls": found.id, "aria-expanded": "false", "aria-autocomplete": "list" })
-      .forEach(([name, value]) => input.setAttribute(name, value));
+    const roles = { role: "combobox", "aria-controls": found.id, "aria-expanded": "false", "aria-autocomplete": "list" };
+    for (const [name, value] of Object.entries(roles)) input.setAttribute(name, value);
     found.setAttribute("role", "listbox");
     found.setAttribute("aria-label", "vertices");
     const choose = (v) => { picked[id] = v; input.value = data.names[v]; input.select(); close(); take(v); };
@@ -155,7 +160,7 @@
       return;
     }
     const hops = path.length - 1;
-    told.append(node("p", {}, hops === 0 ? "Every vertex reaches itself." : `A path of ${say(hops)} edge${hops > 1 ? "s" : ""}:`));
+    told.append(node("p", {}, hops === 0 ? "Every vertex reaches itself." : `A path of ${edges(hops)}:`));
     told.append(list(path, (v) => link(v), "ol"));
     state.path = path;
     drawing.draw(state, go);
@@ -170,9 +175,11 @@
     $("legend").replaceChildren();
     if (!batch) return;
     const { counts } = batch;
-    part.append(node("p", {}, `Version ${say(batch.version)}: ${say(counts.inserted)} edges inserted, ${say(counts.deleted)} deleted; `,
+    part.append(node("p", {}, `Version ${say(batch.version)}: `,
+      `${edges(counts.inserted)} inserted, ${say(counts.deleted)} deleted; `,
       `${say(counts.won)} pairs won, ${say(counts.lost)} lost.`));
-    if (batch.cut) part.append(node("p", { class: "note" }, "These are more than the page has room for: only some are in colour."));
+    const cut = "These are more than the page has room for: only some are in colour.";
+    if (batch.cut) part.append(node("p", { class: "note" }, cut));
     for (const [kind, sign, words] of [["inserted", "+ ", "won"], ["deleted", "− ", "lost"]]) {
       const flat = batch[kind], pairs = [];
       for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i], flat[i + 1]]);
@@ -181,7 +188,8 @@
       if (counts[kind]) part.append(node("h3", {}, `${say(counts[kind])} edges ${kind}${shown}`));
       part.append(list(pairs, ([a, b]) => node("span", { class: words }, sign, link(a), " → ", link(b))));
     }
-    $("legend").append(`version ${say(batch.version)}: `, node("span", { class: "won" }, "+ new"), ", ", node("span", { class: "lost" }, "− lost"));
+    const [won, gone] = [["won", "+ new"], ["lost", "− lost"]].map(([kind, words]) => node("span", { class: kind }, words));
+    $("legend").append(`version ${say(batch.version)}: `, won, ", ", gone);
   }
 
   function impactPanel() {
@@ -193,7 +201,8 @@
       $("impact").append(list(rows, ([name, place, count]) => {
         const bar = node("span", { class: "bar" });
         bar.style.width = `${Math.round((100 * count) / most)}%`;
-        return node("span", { class: "rank" }, bar, place >= 0 ? link(place) : node("span", {}, name), node("b", {}, say(count)));
+        const words = place >= 0 ? link(place) : node("span", {}, name);
+        return node("span", { class: "rank" }, bar, words, node("b", {}, say(count)));
       }, "ol"));
       if (!rows.length) $("impact").append(node("p", { class: "note" }, "Nothing to count."));
     }
@@ -207,26 +216,30 @@
         made.addEventListener("click", () => { state.open.add(c); go(model.members[c][0]); });
         return made;
       })
-      : node("p", {}, data.whole ? "There are none: the graph has no cycle of two or more vertices." : "There are none on this page."));
+      : node("p", {}, data.whole ? "There are none: no two vertices reach each other." : "There are none on this page."));
   }
 
   function header() {
     const { graph } = data;
     const pairs = graph.pairs === null ? "" : `, ${say(graph.pairs)} pairs of vertices of which the first reaches the second`;
-    $("sizes").textContent = `${say(graph.vertices)} vertices, ${say(graph.edges)} edges${pairs}; version ${say(graph.version)}`;
+    const sizes = `${say(graph.vertices)} vertices, ${edges(graph.edges)}${pairs}`;
+    $("sizes").textContent = `${sizes}; version ${say(graph.version)}`;
     if (data.whole) {
       $("left-out").textContent = "The whole graph is on this page.";
       return;
     }
-    const start = data.around ? data.names[data.starts[0]] : "the vertices that most others reach and those that the last batch changed";
-    const edges = (many) => `${say(many)} edge${many === 1 ? "" : "s"}`;
+    const start = data.around
+      ? data.names[data.starts[0]]
+      : "the vertices that most others reach and those that the last batch changed";
     const [they, them] = data.around ? ["it reaches", "it"] : ["they reach", "them"];
     const far = data.complete === null ? `everything that ${they} and that reaches ${them}`
       : data.complete === 0 ? "some of what is near"
         : `everything up to ${edges(data.complete)} away`;
-    const further = data.complete === null || data.complete === data.depth ? "" : ", and of what is further away the vertices with most edges";
+    const all = data.complete === null || data.complete === data.depth;
+    const further = all ? "" : ", and of what is further away the vertices with most edges";
     $("left-out").textContent =
-      `On this page: ${say(model.count)} of the vertices: ${start}, ${far}${further}. The other ${say(graph.vertices - model.count)} are left out. ` +
+      `On this page: ${say(model.count)} of the vertices: ${start}, ${far}${further}. ` +
+      `The other ${say(graph.vertices - model.count)} are left out. ` +
       "Counts, and whether one vertex reaches another, are those of the whole graph.";
   }
 
@@ -240,7 +253,12 @@
     if (!model.batches.length) $("batches").append(node("p", {}, "No batch is known."));
     choice.addEventListener("change", () => { state.batch = model.batches[choice.value] || null; show(); });
     $("depth").addEventListener("change", () => { state.depth = Number($("depth").value); state.path = null; show(); });
-    $("back").addEventListener("click", () => { if (before.length) { state.vertex = before.pop(); state.path = null; show(); } });
+    $("back").addEventListener("click", () => {
+      if (!before.length) return;
+      state.vertex = before.pop();
+      state.path = null;
+      show();
+    });
     $("ask").addEventListener("click", why);
     $("swap").addEventListener("click", () => {
       [picked.from, picked.to] = [picked.to, picked.from];

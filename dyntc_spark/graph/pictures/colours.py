@@ -33,18 +33,15 @@ ENDING = frozenset({"won", "lost"})
 #: Shares that the legend of a matrix shows.
 SCALE = (0.0, 0.001, 0.01, 0.1, 0.5, 1.0)
 POWER = 0.35
-_LIGHT, _DARK = (222, 235, 247), (8, 48, 107)
+FULL = "#1f6fc0"
 
 
-def shade(share: float) -> str:
-    """Return the colour of a part of a matrix by how full it is.
+def shade(share: float) -> float:
+    """Return how opaque a part of a matrix is, by how full it is: the empty ones can be told from the others.
 
     Examples
     --------
     >>> shade(0), shade(1)
-    ('none', '#08306b')
+    (0.0, 1.0)
     """
-    if not share:
-        return "none"
-    strength = share**POWER
-    return "#" + "".join(f"{round(a + (b - a) * strength):02x}" for a, b in zip(_LIGHT, _DARK, strict=True))
+    return 0.1 + 0.9 * share**POWER if share else 0.0

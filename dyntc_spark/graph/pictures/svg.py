@@ -5,14 +5,15 @@ from __future__ import annotations
 from html import escape
 
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.pictures.colours import BOXES, DASHES, EDGES, ENDING, SCALE, TEXTS, shade
+from dyntc_spark.graph.pictures.colours import BOXES, DASHES, EDGES, ENDING, FULL, SCALE, TEXTS, shade
 from dyntc_spark.graph.pictures.layout import Point
 from dyntc_spark.graph.pictures.matrix import Matrix, Named
 from dyntc_spark.graph.pictures.picture import Wanted, picture
 from dyntc_spark.graph.pictures.scene import FONT, Curve, Scene
 
 SIDE = 240
-MARGIN = 180  # for names
+MARGIN = 26  # beside names
+LETTER = 5.6
 SMALL = 10
 
 
@@ -78,16 +79,17 @@ def _at(point: Point) -> str:
 
 def _matrix(drawn: Matrix) -> tuple[float, float, list[str]]:
     """Draw a square for each part, the darker the fuller, with the names of the fullest rows and columns."""
-    left, top, parts = (MARGIN if drawn.rows else 24), (124 if drawn.columns else 24), len(drawn.full)
+    left, top = (MARGIN + share * _longest(names) for names, share in ((drawn.rows, 1.0), (drawn.columns, 0.77)))
+    parts = len(drawn.full)
     cell = SIDE / parts
     shapes = [
         f'<rect x="{left + column * cell:.2f}" y="{top + row * cell:.2f}" width="{cell:.2f}" height="{cell:.2f}" '
-        f'fill="{shade(share)}"/>'
+        f'fill="{FULL}" fill-opacity="{shade(share):.2f}"/>'
         for row, line in enumerate(drawn.full.tolist())
         for column, share in enumerate(line)
         if share > 0
     ]
-    shapes.append(f'<rect x="{left}" y="{top}" width="{SIDE}" height="{SIDE}" fill="none" stroke="#8aa"/>')
+    shapes.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{SIDE}" height="{SIDE}" fill="none" stroke="#8aa"/>')
     shapes += [_row_name(left, top, named) for named in drawn.rows]
     shapes += [_column_name(left, top, named) for named in drawn.columns]
     bottom = top + SIDE
@@ -100,6 +102,10 @@ def _matrix(drawn: Matrix) -> tuple[float, float, list[str]]:
     return left + SIDE + 140, bottom + 54, shapes
 
 
+def _longest(names: list[Named]) -> float:
+    return LETTER * max((len(f"{named.label}: {named.count:,}") for named in names), default=0)
+
+
 def _row_name(left: float, top: float, named: Named) -> str:
     y, beside = top + SIDE * named.place, top + SIDE * named.beside
     words = _words(left - 18, beside + 3, f"{named.label}: {named.count:,}", anchor="end")
@@ -109,7 +115,7 @@ def _row_name(left: float, top: float, named: Named) -> str:
 def _column_name(left: float, top: float, named: Named) -> str:
     x, beside = left + SIDE * named.place, left + SIDE * named.beside
     words = _words(0, 0, f"{named.label}: {named.count:,}")
-    return f'<g transform="translate({beside + 3:.1f},{top - 18}) rotate(-50)">{words}</g>' + _tick(
+    return f'<g transform="translate({beside + 3:.1f},{top - 18:.1f}) rotate(-50)">{words}</g>' + _tick(
         beside, top - 15, x, top
     )
 
@@ -123,7 +129,10 @@ def _scale(left: float, top: float) -> list[str]:
     shapes = [_words(left, top + 8, "pairs there"), _words(left, top + 20, "that are joined")]
     for n, share in enumerate(SCALE):
         y = top + 30 + 16 * n
-        shapes.append(f'<rect x="{left}" y="{y}" width="14" height="14" fill="{shade(share)}" stroke="#8aa"/>')
+        opacity = f'fill-opacity="{shade(share):.2f}"'
+        shapes.append(
+            f'<rect x="{left:.1f}" y="{y:.1f}" width="14" height="14" fill="{FULL}" {opacity} stroke="#8aa"/>'
+        )
         shapes.append(_words(left + 20, y + 11, f"{share:.0%}" if share >= 0.01 or not share else f"{share:.1%}"))
     return shapes
 
