@@ -15,7 +15,8 @@ from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.graph.views import FUNCTIONS, NAMES
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [DOCS / f"{name}.md" for name in ("concepts", "databricks", "engines", "operations", "questions")]
+NAMES_OF_PAGES = ("concepts", "databricks", "engines", "importing", "operations", "permissions", "questions")
+PAGES = [DOCS / f"{name}.md" for name in NAMES_OF_PAGES]
 SNIPPET = re.compile(r"(?ms)^```(\w+)([^\n]*)\n(.*?)^```$")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
@@ -26,10 +28,7 @@ class LabelledArrow:
 
     def edges(self) -> pa.Table:
         """Return the edges: ``src``, ``dst``, ``label``, a row for each label of an edge."""
-        sets = [self._edges.by_label[label].edges for label in self._edges.labels(None)]
-        counts = [len(each) for each in sets]
-        label = np.repeat(np.arange(len(sets)), counts)
-        return self._named(_joined(sets), label)
+        return self.named({label: self._edges.by_label[label].edges for label in self._edges.labels(None)})
 
     def vertices(self) -> pa.Table:
         """Return the vertices: the column ``vertex``."""
@@ -59,15 +58,18 @@ class LabelledArrow:
         numbers = Edges(*(self._edges.vertices.numbers(column) for column in (ends.src, ends.dst)))
         found = [self._edges.by_label[label].has(numbers) for label in self._edges.labels(None)]
         rows, label = np.nonzero(np.array(found, np.bool_).reshape(len(found), len(ends)).T)
-        return self._named(Edges(numbers.sources[rows], numbers.targets[rows]), label)
+        return self._table(numbers.sources[rows], numbers.targets[rows], self._edges.labels(None), label)
 
-    def _named(self, edges: Edges, label: Indices) -> pa.Table:
+    def named(self, edges: Mapping[str, Edges]) -> pa.Table:
+        """Return edges, which are given in numbers by their labels: ``src``, ``dst``, ``label``."""
+        label = np.repeat(np.arange(len(edges)), [len(each) for each in edges.values()])
+        sources, targets = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(each, side) for each in edges.values())])
+            for side in ("sources", "targets")
+        )
+        return self._table(sources, targets, list(edges), label)
+
+    def _table(self, sources: Indices, targets: Indices, labels: list[str], label: Indices) -> pa.Table:
         names = self._edges.vertices.names
-        labels = pa.array(self._edges.labels(None), pa.string()).take(pa.array(label, pa.int64()))
-        return pa.table([names(edges.sources), names(edges.targets), labels], ["src", "dst", "label"])
-
-
-def _joined(sets: list[Edges]) -> Edges:
-    if not sets:
-        return Edges.of()
-    return Edges(np.concatenate([each.sources for each in sets]), np.concatenate([each.targets for each in sets]))
+        column = pa.array(labels, pa.string()).take(pa.array(label, pa.int64()))
+        return pa.table([names(sources), names(targets), column], ["src", "dst", "label"])

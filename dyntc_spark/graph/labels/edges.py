@@ -20,6 +20,7 @@ from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.edge_set import EdgeSet, distinct, edges_of, keys_of
 from dyntc_spark.graph.batch import net_effect, only_used, refuse_redundant, renumbered
 from dyntc_spark.graph.history import Tally
+from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.graph.kinds import taken
 from dyntc_spark.graph.labels.rows import Rows
 from dyntc_spark.graph.vertices import VertexTable
@@ -115,6 +116,13 @@ class LabelledEdges:
             if not len(sets[label]):
                 del sets[label]
         return LabelledEdges(self.vertices.added(batch.added, batch.new), sets)
+
+    def with_vertices(self, further: pa.Array) -> LabelledEdges:
+        """Return the same edges, with vertices that need not have one."""
+        if not len(further):
+            return self
+        _, new = self.vertices.numbered(Ends(further, further))
+        return LabelledEdges(self.vertices.added(new, self.vertices.allotted(len(new))), self.by_label)
 
     def _closed_up(self, inserted: dict[str, Edges]) -> tuple[dict[str, Edges], Indices]:
         """Give new vertices their numbers; return also which of the new names are in use."""

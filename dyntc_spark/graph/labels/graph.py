@@ -1,12 +1,9 @@
 """``LabelledGraph``: one set of labelled edges, and any number of closures, each over some of the labels.
 
 The object is a set of triples (source, target, label) with a closure for each set S of labels that was asked for: which
-vertices reach which by edges ``E_S``, those that have a label of S (`dyntc_spark.graph.labels.edges`).
-
-The invariant, between two batches: all closures are at the version of the graph, have its table of vertices, and are
-right for ``E_S`` of that version. A batch holds the doors of all closures. Every engine is told what the batch does to
-its ``E_S``, and when all have done it, all versions are published; a question to any of them waits for that. If one
-refuses, none is published, and those that were told before are brought back: they are built again.
+vertices reach which by edges ``E_S``, those that have a label of S (`dyntc_spark.graph.labels.edges`). All closures
+are changed together (`dyntc_spark.graph.labels.closures`). At a location, a batch is written when all engines have done
+it and before it is published (`dyntc_spark.graph.labels.store`).
 
 A batch costs what it changes in each closure. One over other labels than the batch has costs nothing but a version.
 A closure has an engine of its own. Names, numbers and labelled edges are there once; a closure over several labels
@@ -17,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,22 +23,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.errors import ClosedError, InputError, OptionError
 from dyntc_spark.graph.asking import Table, Vertex
-from dyntc_spark.graph.batch import BatchResult, naming_cycles
-from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.batch import BatchResult
 from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.history import Graph, Tally, Version
-from dyntc_spark.graph.inputs import DELETE, INSERT, Ends, read_vertices
+from dyntc_spark.graph.history import Tally
+from dyntc_spark.graph.inputs import DELETE, INSERT, read_vertices
+from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.labels.arrow import LabelledArrow
-from dyntc_spark.graph.labels.closure import LabelClosure, Names, shown
+from dyntc_spark.graph.labels.closure import LabelClosure, Names
+from dyntc_spark.graph.labels.closures import Closures
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
+from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
 from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.names import names_of
-from dyntc_spark.progress import progress
-from dyntc_spark.session import session_for
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.session import session_at_hand, session_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -83,9 +81,9 @@ class LabelledGraph:
         # What does not exist is refused now, and not at the first closure.
         registry.create(engine, "local" if backend == "spark" else backend, spark)
         self._now = Standing()
-        self._origin = object()  # see `Graph`
-        self._closures: dict[frozenset[str] | None, LabelClosure] = {}
+        self._closures = Closures()
         self._lock = threading.RLock()  # held by whoever changes something
+        self._store: LabelledStore | None = None
         self._closed = False
 
     def __reduce__(self) -> NoReturn:
@@ -124,8 +122,58 @@ class LabelledGraph:
         more = read_vertices(vertices, "vertex")
         batch = graph._now.edges.planned(rows)
         begun = graph._now.edges.after(batch)
-        graph._now = Standing(_with_vertices(begun, more), 0, Tally(insertions_ignored=batch.last.insertions_ignored))
+        graph._now = Standing(begun.with_vertices(more), 0, Tally(insertions_ignored=batch.last.insertions_ignored))
         return graph
+
+    # --- durability --------------------------------------------------------------------------
+
+    def save(self, location: str) -> None:
+        """Save the graph to a location, a path or a schema of the catalog, and attach it to that.
+
+        From then on each batch is durable there before the call returns. Closures are not stored: they are built
+        from the edges when they are asked for.
+        """
+        with self._changing() as now:
+            place = Place(session_at_hand(self._spark), location)
+            found, nothing = LabelledArrow(now.edges), now.edges.vertices.names([])
+            whole = Change(found.edges(), found.edges()[:0], now.edges.vertices.names(), nothing)
+            with place.writing():
+                self._store = LabelledStore.create(place, now.number, whole, now.edges.vertices.kind)
+
+    @classmethod
+    def open(
+        cls,
+        location: str,
+        version: int | None = None,
+        spark: SparkSession | None = None,
+        engine: str = "auto",
+        backend: str = "auto",
+    ) -> LabelledGraph:
+        """Open the graph that was saved at a location, and attach it to that.
+
+        With an older ``version`` it is as it was then, and takes no changes.
+        """
+        spark = session_at_hand(spark)
+        graph = cls(spark, engine, backend)
+        store, edges, vertices = loaded(Place(spark, location), version)
+        graph._now = Standing(edges.with_vertices(vertices), store.version)
+        graph._store = store
+        return graph
+
+    def refresh(self) -> int:
+        """Bring a reader, or a writer after a conflict, to the last version at its location; return its number."""
+        with self._changing():
+            if self._store is None or self._store.is_past:
+                raise OptionError("a graph at the last version of a location", f"{self!r}", "Call open(location).")
+            store, self._store = self._store, None
+            try:
+                for later in store.later():
+                    self._follow(later)
+                    store.version = later.version
+                store.uncertain = False
+            finally:
+                self._store = store
+            return self._now.number
 
     # --- closures ----------------------------------------------------------------------------
 
@@ -145,13 +193,14 @@ class LabelledGraph:
         with self._changing() as now:
             found = self._closures.get(wanted)
             if found is None:
-                found = self._closures[wanted] = self._built(now, wanted)
+                found = LabelClosure(registry.create(*self._asked, self._spark), self._spark, self, wanted)
+                self._closures.add(found, now.edges, now.number)
             return found
 
     @property
     def closures(self) -> list[LabelClosure]:
         """The closures that are kept up to date."""
-        return list(self._closures.values())
+        return list(self._closures)
 
     @contextmanager
     def reading(self) -> Iterator[int]:
@@ -214,7 +263,7 @@ class LabelledGraph:
                 vertex = names[int(np.argmax(held))].as_py()
                 raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
             edges = LabelledEdges(table.dropped(numbers), now.edges.by_label)
-            return self._done(now, edges, Batch({}, {}, pa.nulls(0), numbers[:0], Tally()))
+            return self._done(now, edges, Batch({}, {}, names[:0], numbers[:0], Tally()), encoded(names)[1])
 
     def close(self) -> None:
         """Let all closures go, with what they have on Spark; whatever is asked from now on is an error."""
@@ -285,7 +334,7 @@ class LabelledGraph:
     def forget(self, labels: frozenset[str] | None) -> None:
         """Let the closure over some labels go."""
         with self._lock:
-            self._closures.pop(labels, None)
+            self._closures.remove(labels)
 
     # --- helpers -----------------------------------------------------------------------------
 
@@ -300,75 +349,38 @@ class LabelledGraph:
         with self._lock:
             yield self._standing()
 
-    def _built(self, now: Standing, labels: frozenset[str] | None) -> LabelClosure:
-        """Build the closure over some labels."""
-        made = LabelClosure(registry.create(*self._asked, self._spark), self._spark, self, labels)
-        edges, table, door = now.edges.among(labels), now.edges.vertices, _door(made)
-        with door.changing() as version, progress("building", 1) as shown_as:
-            shown_as.at(f"closing {shown(labels)}")
-            with naming_cycles(table.names, pa.nulls(0), np.arange(0)):
-                door.advance(lambda: door.engine.init(edges.edges, table.extent), mend=lambda: None)
-            graph = Graph(table, edges, self._origin)
-            door.publish(Version(graph, graph, now.number, engine=version.engine, backend=version.backend))
-        return made
-
     def _change(self, rows: Rows, *, strict: bool) -> BatchResult:
         with self._changing() as now:
-            if not len(rows):
-                return BatchResult(now.number)
-            batch = now.edges.planned(rows, strict=strict)
-            return self._done(now, now.edges.after(batch), batch)
+            return self._advance(rows, strict=strict) if len(rows) else BatchResult(now.number)
 
-    def _done(self, now: Standing, edges: LabelledEdges, batch: Batch) -> BatchResult:
-        """Bring a batch to all closures, or to none."""
-        with ExitStack() as held:
-            versions = []
-            for closure in self.closures:
-                door = _door(closure)
-                version = held.enter_context(door.changing())
-                versions.append((door, self._advanced(door, version, closure.labels, edges, batch)))
-            for door, version in versions:
-                door.publish(version)
-            self._now = Standing(edges, now.number + 1, now.tally + batch.last)
+    def _advance(self, rows: Rows, *, strict: bool) -> BatchResult:
+        """Make the next version."""
+        batch = self._now.edges.planned(rows, strict=strict)
+        return self._done(self._now, self._now.edges.after(batch), batch)
+
+    def _follow(self, later: Later) -> None:
+        """Do what another writer did."""
+        if len(later.dropped):
+            self.drop(later.dropped)
+        else:
+            self._advance(later.changes, strict=False)
+
+    def _write(self, edges: LabelledEdges, batch: Batch, dropped: pa.Array) -> None:
+        """Make a batch durable, where the graph is at a location."""
+        if self._store is None:
+            return
+        named = LabelledArrow(edges)
+        self._store.write(Change(named.named(batch.inserted), named.named(batch.deleted), dropped[:0], dropped))
+
+    def _done(self, now: Standing, edges: LabelledEdges, batch: Batch, dropped: pa.Array | None = None) -> BatchResult:
+        """Bring a batch to all closures and to the location, or to none."""
+        if self._store is not None:
+            self._store.require_changeable()
+        with self._closures.advancing(edges, batch):
+            self._write(edges, batch, edges.vertices.names([]) if dropped is None else dropped)
+        self._now = Standing(edges, now.number + 1, now.tally + batch.last)
         last = batch.last
         return BatchResult(now.number + 1, last.inserted, last.deleted, last.ignored)
-
-    def _advanced(
-        self, door: Door, version: Version, labels: frozenset[str] | None, after: LabelledEdges, batch: Batch
-    ) -> Version:
-        """Let one closure do what a batch does to its edges; return its next version, which is to be published."""
-        before = version.graph.edges
-        inserted, deleted = effect(batch, before, after, labels)
-        extent = int(batch.new.max(initial=-1)) + 1
-        edges = before
-        if len(inserted) or len(deleted):
-            edges = before.replaced(inserted, deleted)
-            if labels is not None and len(labels) == 1:  # it is there already
-                edges = after.among(labels)
-        if len(inserted) or len(deleted) or extent > door.engine.vertices:
-            with naming_cycles(version.graph.vertices.names, batch.added, batch.new):
-                door.advance(lambda: _told(door, inserted, deleted, extent))
-        graph = Graph(after.vertices, edges, self._origin)
-        return version.next(graph, Tally(inserted=len(inserted), deleted=len(deleted)))
-
-
-def _told(door: Door, inserted: Edges, deleted: Edges, vertices: int) -> None:
-    if vertices > door.engine.vertices:
-        door.engine.grow(vertices)
-    if len(inserted) or len(deleted):
-        door.engine.apply(inserted, deleted)
-
-
-def _door(closure: LabelClosure) -> Door:
-    return closure._door  # noqa: SLF001  (the graph is who changes it)
-
-
-def _with_vertices(edges: LabelledEdges, further: pa.Array) -> LabelledEdges:
-    """Add vertices that need not have an edge."""
-    if not len(further):
-        return edges
-    _, new = edges.vertices.numbered(Ends(further, further))
-    return LabelledEdges(edges.vertices.added(new, edges.vertices.allotted(len(new))), edges.by_label)
 
 
 def _checked(labels: Collection[str] | None) -> frozenset[str] | None:

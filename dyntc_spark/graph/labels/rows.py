@@ -46,7 +46,7 @@ def read_edges(data: Any, names: Sequence[str], *, inserting: bool) -> Rows:  # 
     """
     src, dst, label = read_columns(data, names)
     ends = as_ends(src, dst, names[:2])
-    return Rows(ends, *_labels(label, names[2]), np.full(len(ends), inserting))
+    return Rows(ends, *places_of(label, names[2]), np.full(len(ends), inserting))
 
 
 def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # noqa: ANN401
@@ -58,7 +58,7 @@ def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # no
     timed = [timestamp] if timestamp in column_names(data) else []
     op, src, dst, label, *times = read_columns(data, [*names, *timed])
     ends, inserting = as_ends(src, dst, names[1:3]), insertions(op, names[0])
-    read = Rows(ends, *_labels(label, names[3]), inserting)
+    read = Rows(ends, *places_of(label, names[3]), inserting)
     if not times and not isinstance(data, DataFrame):
         return read
     places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
@@ -69,7 +69,7 @@ def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # no
     return Rows(Ends(src, dst), read.label[order], read.labels, inserting[order])
 
 
-def _labels(column: pa.Array, name: str) -> tuple[Indices, list[str]]:
+def places_of(column: pa.Array, name: str) -> tuple[Indices, list[str]]:
     """Return the places of labels, and the labels; refuse what is no text, or empty."""
     if not pa.types.is_string(column.type) and not pa.types.is_null(column.type):
         raise InputError(f"text in column {name!r}, which has the labels", f"{column.type}", "Cast it to text.")

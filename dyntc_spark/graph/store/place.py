@@ -31,8 +31,8 @@ from dyntc_spark.graph.store.witness import Notes
 from dyntc_spark.kernels.row_hash import checksum, row_hashes
 from dyntc_spark.session import ensure_open, is_connect, session_for
 
-#: ``blocks`` is that of format 1.
-TABLES = ("commits", "log", "vertices", "runs", "blocks", "changes")
+#: ``blocks`` is that of format 1, ``labelled`` that of a labelled graph.
+TABLES = ("commits", "log", "vertices", "runs", "blocks", "changes", "labelled")
 #: What tables are made with. Delta notes the least and greatest value in a file, of each column unless told which are
 #: asked for; for the many of ``commits`` that is a third of the time of an append.
 _PROPERTIES = {
