@@ -11,8 +11,9 @@ from benchmarks.suite import on_spark
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.system import NotTriedError, System
 from benchmarks.suite.workloads import Workload, lineage, made, random_digraph
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.base import Engine
 
 #: Engines with n x n states that are there to study the paper; on Spark they are tried up to `FAR_VERTICES`.
 STUDIES = ("logarithmic", "divide_conquer")

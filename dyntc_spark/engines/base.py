@@ -11,36 +11,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.ids import Indices
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 _ROWS = 1024  # that are unfolded at a time, to be counted
-
-__all__ = ["BLOCKS", "Certificate", "Edges", "Engine"]
-
-
-@dataclass(frozen=True, slots=True)
-class Edges:
-    """Edges as two parallel arrays of vertex numbers."""
-
-    sources: Indices
-    targets: Indices
-
-    @classmethod
-    def of(cls, sources: npt.ArrayLike = (), targets: npt.ArrayLike = ()) -> Edges:
-        """Return two lists of vertex numbers as edges."""
-        return cls(np.asarray(sources, np.int64).reshape(-1), np.asarray(targets, np.int64).reshape(-1))
-
-    def __len__(self) -> int:
-        return len(self.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +127,7 @@ class Engine(ABC):
         raise self._lacks("a certificate")
 
     def blocks(self, spark: SparkSession) -> DataFrame:
-        """The matrices of the state as they are stored, a row a block: the columns `BLOCKS`."""
+        """The matrices of the state as they are stored, a row a block: the columns ``BLOCKS`` of `blocks.exhibit`."""
         del spark
         raise self._lacks("blocks to show")
 

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.errors import DyntcError, OutgrownError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: A state moves back into this process when it takes less than this part of the budget.
 RETURN_PART = 0.25

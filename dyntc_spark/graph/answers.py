@@ -5,9 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, cast
 
 from dyntc_spark import session
 from dyntc_spark.engines.base import Engine
@@ -22,7 +20,11 @@ from dyntc_spark.graph.part import delegated
 from dyntc_spark.graph.questions import Questions
 from dyntc_spark.graph.relations import Relations, Tables
 from dyntc_spark.graph.views import statement
+from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import is_connect, session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def _weakly(method: Callable[[], None]) -> Callable[[], None]:
@@ -87,7 +89,7 @@ class Answers:
         Other tables are answered at once: ``src``, ``dst`` and ``reachable``. There an unknown vertex is
         an error, or with ``unknown="false"`` reaches nothing.
         """
-        if isinstance(pairs, DataFrame):
+        if is_frame(pairs):
             return joins.query(pairs, self._tables(pairs), unknown or "null", (src, dst))
         return self._framed.query(pairs, cast("Unknown", unknown or "raise"), src, dst)
 
@@ -107,7 +109,7 @@ class Answers:
         null, has one row without a descendant; with ``unknown="false"`` it has none, and with ``unknown="raise"``
         working it out fails with an error of Spark that names the vertex.
         """
-        if isinstance(vertex, DataFrame):
+        if is_frame(vertex):
             return joins.descendants(vertex, self._tables(vertex), unknown, column, reflexive=reflexive)
         return self._framed.descendants(vertex, reflexive=reflexive)
 
@@ -124,7 +126,7 @@ class Answers:
         With a Spark DataFrame, its rows joined with what reaches the vertices in its column ``vertex``: all its
         columns, and ``ancestor``. See `descendants` for the rest.
         """
-        if isinstance(vertex, DataFrame):
+        if is_frame(vertex):
             return joins.ancestors(vertex, self._tables(vertex), unknown, column, reflexive=reflexive)
         return self._framed.ancestors(vertex, reflexive=reflexive)
 

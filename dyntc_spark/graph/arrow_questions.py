@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph import shape
 from dyntc_spark.graph.asking import (
     NO_TARGET,

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.base import Engine
@@ -40,6 +39,7 @@ from dyntc_spark.progress import progress
 from dyntc_spark.session import session_at_hand, session_for
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import Self
 
 _LONGEST_ID = 500

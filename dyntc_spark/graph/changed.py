@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import CHANGED, nothing_changed, rows_compared
 from dyntc_spark.errors import OptionError
@@ -26,6 +25,10 @@ from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph, renumbered
 from dyntc_spark.graph.inputs import DELETE, INSERT
 from dyntc_spark.graph.store.kinds import to_storage
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _WON, _LOST = 0, 1  # reports of a task: how many pairs
 _COLUMNS = ["src", "dst", "won", "reports"]

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph import interop, numbering
 from dyntc_spark.graph.asking import Table, Vertex
@@ -29,12 +28,14 @@ from dyntc_spark.graph.spark_columns import named_table
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.streamed import Streamed
+from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.progress import progress
 from dyntc_spark.session import ensure_open, session_for
 
 if TYPE_CHECKING:
     import networkx as nx
     from graphframes import GraphFrame
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class DynamicClosure(Streamed):
         if isinstance(edges, str):
             spark = session_for(spark)
             edges = named_table(spark, edges)
-        if spark is None and isinstance(edges, DataFrame):
+        if spark is None and is_frame(edges):
             spark = edges.sparkSession
         closure = cls(registry.create(engine, backend, spark), spark)
         closure._asked, closure._names = (engine, backend), names

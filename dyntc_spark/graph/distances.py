@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.paths import asking, searched
 from dyntc_spark.kernels.ids import Indices
 

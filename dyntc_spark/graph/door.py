@@ -19,9 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NoReturn, TypeAlias, TypeVar
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.recompute import Recompute
@@ -32,6 +30,9 @@ from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.store.place import brief
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.session import session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
 from dyntc_spark.graph.names import NewNames, Vertices

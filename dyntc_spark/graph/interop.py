@@ -6,8 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-
 from dyntc_spark.errors import InputError, SetupError
 from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.graph.kinds import hashable
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import pyarrow as pa
     from graphframes import GraphFrame
+    from pyspark.sql import DataFrame
 
 
 PACKAGE = "io.graphframes:graphframes-spark4_2.13:0.12.3"
@@ -41,7 +40,7 @@ class Attributes:
 def graphframe(vertices: DataFrame, edges: DataFrame) -> GraphFrame:
     """Make a GraphFrame, where the package and its jar are there."""
     try:
-        from graphframes import GraphFrame  # noqa: PLC0415  (an extra)
+        from graphframes import GraphFrame
     except ImportError as error:
         raise SetupError(
             "the package graphframes-py",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.changed import Changed, changed_between
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Past:

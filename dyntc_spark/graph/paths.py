@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.reach import without

@@ -7,9 +7,9 @@ wherever its state is. The other questions are put to the closure.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
@@ -23,6 +23,10 @@ from dyntc_spark.graph.joins import UnknownRow, looked_up, present
 from dyntc_spark.graph.ranking import By, ranked, require_ranking
 from dyntc_spark.graph.relations import Tables
 from dyntc_spark.graph.trials import tried
+from dyntc_spark.lazy_pyspark import is_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Questions:
@@ -156,7 +160,7 @@ class Questions:
         >>> c.arrow.distance([("a", "d"), ("d", "a")])["distance"].to_pylist()
         [2, None]
         """
-        if isinstance(source, DataFrame) and target is NO_TARGET:
+        if is_frame(source) and target is NO_TARGET:
             kind = self._door.now.graph.vertices
             asked = present(source, kind.kind, len(kind) > 0, (src, dst), "distance")
             found = self._arrow.distance(asked, unknown="raise" if unknown == "raise" else "false", src=src, dst=dst)

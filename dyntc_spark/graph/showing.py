@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark import session
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.questions import Answering
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph import display, interop, plots
@@ -20,6 +19,7 @@ from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.views import Views
+from dyntc_spark.lazy_pyspark import spark_errors
 from dyntc_spark.progress import progress
 from dyntc_spark.session import session_for
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from graphframes import GraphFrame
     from matplotlib.axes import Axes
+    from pyspark.sql import DataFrame, SparkSession
 
 _DETAILS = pa.map_(pa.string(), pa.string())
 
@@ -142,7 +143,7 @@ class Shown(Answers):
         for views in list(self._views):
             try:
                 views.refresh(self._relations(views.spark, touched), self._graph.vertices, self.version)
-            except PySparkException as error:  # noqa: PERF203  (the others are brought up to date)
+            except spark_errors.PySparkException as error:  # noqa: PERF203  (the others are brought up to date)
                 failures.append((views.prefix, error))
                 self._views = [other for other in self._views if other is not views]
         for prefix, failure in failures[:1]:

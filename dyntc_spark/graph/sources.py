@@ -6,20 +6,24 @@ its stripe, and a run is a range of numbers that it reaches.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.algebraic.path_numbers import COUNT
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.questions import Answering
 from dyntc_spark.engines.lanes.runs import Layout
-from dyntc_spark.graph.counting import COUNT, path_counts
+from dyntc_spark.graph.counting import path_counts
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.shape import representatives
 from dyntc_spark.kernels.ids import Indices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Lanes(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph import stream
@@ -15,6 +14,8 @@ from dyntc_spark.graph.stream import Stream
 from dyntc_spark.graph.stream_rows import AT, as_changes
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from dyntc_spark.graph.asking import Table
     from dyntc_spark.graph.batch import BatchResult
 

@@ -7,13 +7,14 @@ engine the closure after the batch is built in lanes, and compared with the one 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import edges_of, keys_of
+from dyntc_spark.edges import Edges, edges_of, keys_of
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import rows_compared
 from dyntc_spark.errors import OptionError
@@ -27,6 +28,9 @@ from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Flags
 from dyntc_spark.kernels.reach import without
 from dyntc_spark.session import session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def tried(

@@ -7,7 +7,7 @@ import pytest
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes import blocks, in_process, on_spark, revise
 from dyntc_spark.engines.lanes.blocks import Blocks, Layer
 from dyntc_spark.engines.lanes.engine import Lanes

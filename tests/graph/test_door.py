@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
-from dyntc_spark.engines.edge_set import edges_of as edges_of_keys
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.edges import edges_of as edges_of_keys
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import LostBlocksError

@@ -26,25 +26,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges, EdgeSet, checked
 from dyntc_spark.engines.algebraic.build import Parts, fill
 from dyntc_spark.engines.algebraic.graph import Graph
 from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
 from dyntc_spark.engines.algebraic.solve import REACH, SECONDS_A_PRODUCT, LargeSystem
 from dyntc_spark.engines.algebraic.touched import Touched, ancestors, compared, pairs
 from dyntc_spark.engines.algebraic.update import Factors, Lines, WideUpdate, factors, gathered
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import certify_matrix
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
 from dyntc_spark.kernels.block import Ints
@@ -54,6 +53,9 @@ from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 SPARSE_BITS, DENSE_BITS = 26, 23  #: of a prime; products of dense blocks are fast up to 23
 DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense blocks

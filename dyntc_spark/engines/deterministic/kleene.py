@@ -17,25 +17,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import exhibit
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.state import Backend, State
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.edges import Edges, EdgeSet, checked
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import Successors, certify
 from dyntc_spark.engines.deterministic.kleene_rows import ClosureRows, Joined, Part
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.transfer import held_bytes
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.matrices.polynomial.entries import ones_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class KleeneClosure(Engine):

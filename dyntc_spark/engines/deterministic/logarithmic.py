@@ -48,7 +48,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
 from dyntc_spark.engines.deterministic.kleene_rows import Part
 from dyntc_spark.engines.deterministic.logarithmic_operations import Exchange, Halfway, Passed, Raise

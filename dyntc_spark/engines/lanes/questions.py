@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.in_process import Closure
 from dyntc_spark.engines.lanes.runs import run_batch, several
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.counts import reach_counts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Answering(Engine):

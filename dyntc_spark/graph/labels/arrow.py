@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.graph.asking import Table
 from dyntc_spark.graph.inputs import read_ends
 from dyntc_spark.graph.labels.edges import LabelledEdges

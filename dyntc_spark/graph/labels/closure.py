@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.answers import Answers
@@ -15,6 +14,9 @@ from dyntc_spark.graph.asking import Table
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Version
 from dyntc_spark.graph.misuse import refuse_copy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Owner(Protocol):

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.graph.batch import naming_cycles
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Tally, Version

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet, distinct, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, distinct, edges_of, keys_of
 from dyntc_spark.graph.batch import net_effect, only_used, refuse_redundant, renumbered
 from dyntc_spark.graph.history import Tally
 from dyntc_spark.graph.inputs import Ends

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.engines import registry
 from dyntc_spark.errors import ClosedError, InputError, OptionError
@@ -39,9 +38,11 @@ from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
 from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.names import names_of
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import session_at_hand, session_for
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import Self
 
 
@@ -115,7 +116,7 @@ class LabelledGraph:
         src, dst, label
             What these columns are called in ``edges``.
         """
-        if spark is None and isinstance(edges, DataFrame):
+        if spark is None and is_frame(edges):
             spark = edges.sparkSession
         graph = cls(spark, engine, backend)
         rows = read_edges(edges, (src, dst, label), inserting=True)

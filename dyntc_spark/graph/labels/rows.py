@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph.inputs import Ends, as_ends, column_names, in_order, insertions, read_columns
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.spark_columns import refuse_odd_names
 from dyntc_spark.kernels.ids import Flags, Indices
+from dyntc_spark.lazy_pyspark import is_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # no
     op, src, dst, label, *times = read_columns(data, [*names, *timed])
     ends, inserting = as_ends(src, dst, names[1:3]), insertions(op, names[0])
     read = Rows(ends, *places_of(label, names[3]), inserting)
-    if not times and not isinstance(data, DataFrame):
+    if not times and not is_frame(data):
         return read
     places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
     pairs = places[: len(ends)] * len(different) + places[len(ends) :]
