@@ -159,7 +159,7 @@ del case  # pytest would run the last one twice
 @pytest.mark.parametrize("engine", ["lanes", "narrow lanes", "centres", "recompute", "algebraic", "logarithmic"])
 def test_long_sequences(engine):
     case = type("Long", (Machine,), {"engine": engine}).TestCase()
-    case.settings = settings(max_examples=150, stateful_step_count=30)
+    case.settings = settings(max_examples=60, stateful_step_count=20)
     case.runTest()
 
 
