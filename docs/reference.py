@@ -12,9 +12,9 @@ from pathlib import Path
 import dyntc_spark
 from dyntc_spark import datasets, errors, importers, session
 from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.closure import Verification
 from dyntc_spark.graph.labels.arrow import LabelledArrow
 from dyntc_spark.graph.labels.closure import LabelClosure
+from dyntc_spark.graph.upkeep import Verification
 
 CLASSES = [
     dyntc_spark.DynamicClosure,

@@ -156,7 +156,7 @@ def in_sql(spark: SparkSession, c: DynamicClosure) -> None:
 
 def draw(c: DynamicClosure, place: Path) -> None:
     """Write the picture of the closure's matrix."""
-    text = c._door.ask(lambda version, closure: svg(version.graph, closure))  # noqa: SLF001  (what a notebook shows)
+    text = c._parts.door.ask(lambda version, closure: svg(version.graph, closure))  # noqa: SLF001  (what a notebook shows)
     place.write_text(text, encoding="utf-8")
     print(f"\nThe picture of the matrix, packages in a topological order: {place.resolve()}")
 

@@ -39,6 +39,10 @@ class Edges:
         """Return two lists of vertex numbers as edges."""
         return cls(np.asarray(sources, np.int64).reshape(-1), np.asarray(targets, np.int64).reshape(-1))
 
+    def where(self, chosen: Flags | Indices) -> Edges:
+        """Return some of the edges: those whose flag is set, or those at these places."""
+        return Edges(self.sources[chosen], self.targets[chosen])
+
     def __len__(self) -> int:
         return len(self.sources)
 

@@ -29,8 +29,8 @@ def rows_compared(before: DataFrame, after: DataFrame) -> DataFrame:
     Parameters
     ----------
     before, after
-        Both closures as `Engine.rows` gives them: ``number`` and ``reached``. A vertex that one of them does not have
-        reaches itself only.
+        Both closures as `RowsOnSpark.rows` gives them: ``number`` and ``reached``. A vertex that one of them does not
+        have reaches itself only.
 
     Examples
     --------

@@ -17,7 +17,8 @@ import pyarrow as pa
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.abilities import changes_on_spark, rows_on_spark
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import CHANGED, nothing_changed, rows_compared
 from dyntc_spark.errors import OptionError
@@ -53,7 +54,7 @@ class Changed:
 
     @classmethod
     def between(
-        cls, before: Graph, after: Graph, closure: Engine, spark: SparkSession, *, look: bool = False
+        cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
     ) -> Changed | None:
         """Compare two versions, where ``closure`` is that of ``after``; None where it is in this process.
 
@@ -66,7 +67,7 @@ class Changed:
             return known
         if before.origin is not after.origin:
             before, after = renumbered(before, after)
-        rows = closure.rows(spark, look=look)
+        rows = rows_on_spark(closure, spark, look=look)
         if rows is None:
             raise OptionError(
                 "an engine that can say on Spark what its last batch changed",
@@ -80,14 +81,14 @@ class Changed:
 
     @classmethod
     def remembered(
-        cls, before: Graph, after: Graph, closure: Engine, spark: SparkSession, *, look: bool = False
+        cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
     ) -> Changed | None:
         """Compare two versions as far as nothing has to be built for it; None where something has."""
         if before.origin is not after.origin:
             return None
         if before.edges is after.edges:
             return cls(after, nothing_changed(spark))
-        found = closure.changed(spark, look=look)
+        found = changes_on_spark(closure, spark, look=look)
         return None if found is None else cls(after, found)
 
     def named(self, version: int, names: DataFrame | None = None) -> DataFrame:
@@ -132,7 +133,7 @@ class Changed:
 
 
 def changed_between(
-    before: Graph, after: Graph, closure: Engine, session: Callable[[], SparkSession]
+    before: Graph, after: Graph, closure: Reachability, session: Callable[[], SparkSession]
 ) -> Changed | Difference:
     """Compare two versions, where ``closure`` is that of ``after``, on Spark or in this process as it is."""
     found = None

@@ -95,7 +95,7 @@ class ChangesOnSpark:
         times = [_column(table, "at")] if "at" in table.column_names else []
         ends = Ends(pa.array(edges.sources), pa.array(edges.targets))
         order = in_order(ends, inserting, times, self.timestamp, lambda row: edge_names(edges, row, vertices, new))
-        return Edges(edges.sources[order], edges.targets[order]), inserting[order], new
+        return edges.where(order), inserting[order], new
 
 
 def read_edges(vertices: Vertices, data: Any, names: Sequence[str], *, inserting: bool) -> Changes:  # noqa: ANN401

@@ -25,9 +25,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.abilities import CountsPaths
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout, moved
-from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.sources import Source, source_of
@@ -110,7 +110,9 @@ class Relations:
         self._sent: Layout | None = None  # that the runs were sent with
         self._lock = threading.Lock()
 
-    def tables(self, version: Version, engine: Engine, touched: Touched | None = None, *, look: bool = True) -> Tables:
+    def tables(
+        self, version: Version, engine: Reachability, touched: Touched | None = None, *, look: bool = True
+    ) -> Tables:
         """Return the tables of a version.
 
         What is another than at the last call is found by comparing the two versions. ``touched`` says it for the

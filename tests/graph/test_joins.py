@@ -65,7 +65,7 @@ def test_words_with_all_bits_and_batches(spark, backend):
     plain = Plain(drawn(4, 160, 180))
     closure = DynamicClosure.from_edges(sorted(plain.edges), spark=spark, engine="lanes", backend=backend)
     pairs = require_right(spark, closure, plain)
-    runs = closure._tables().runs
+    runs = closure._parts.tables.tables().runs
     assert runs.where("word < 0").count() > 0  # the highest bit
     assert rows(closure.pairs()) == sorted(pairs, key=repr)
     old = closure.pairs()

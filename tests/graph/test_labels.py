@@ -186,7 +186,7 @@ def test_closures_share_vertices_and_the_edges_of_a_label():
     g = LabelledGraph.from_edges(STAFF)
     member, every = g.closure({"member"}), g.closure()
     g.insert([("ben", "staff", "member"), ("ben", "x", "other")])
-    graphs = [closure._door.now.graph for closure in (member, every)]
+    graphs = [closure.parts.door.now.graph for closure in (member, every)]
     assert graphs[0].vertices is graphs[1].vertices is g._now.edges.vertices
     assert graphs[0].edges is g._now.edges.by_label["member"]
     assert not member.reaches("anna", "x")  # a vertex of the graph, which no edge of this closure has
@@ -198,7 +198,7 @@ def test_closures_share_vertices_and_the_edges_of_a_label():
 def test_a_batch_of_other_labels_leaves_an_engine_alone():
     g = LabelledGraph.from_edges(STAFF)
     member = g.closure({"member"})
-    engine = member._door.engine.current
+    engine = member.parts.door.engine.current
     before = engine.stats()["batches"]
     g.apply([("delete", "staff", "wiki", "viewer"), ("insert", "staff", "wiki", "owner")])
     assert (member.version, engine.stats()["batches"]) == (1, before)
@@ -240,7 +240,7 @@ def test_an_engine_that_fails_halfway_is_brought_back(monkeypatch):
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(second._door.engine, "apply", broken)
+        patch.setattr(second.parts.door.engine, "apply", broken)
         with pytest.raises(MemoryError):
             g.insert([("ben", "staff", "member")])
     assert (g.version, first.version, second.version, len(g)) == (0, 0, 0, 3)
@@ -328,10 +328,22 @@ def test_vertices_without_edges_and_a_graph_without_any():
     assert closure.reaches(1, 2)
 
 
+def test_questions_of_every_kind():
+    g = LabelledGraph.from_edges([*STAFF, ("wiki", "anna", "back")])
+    view = g.closure({"member", "viewer", "back"})
+    assert (len(view), ("anna", "wiki") in view, "carol" in view, view.is_acyclic()) == (3, True, False, False)
+    assert view.distance("anna", "wiki") == 2
+    assert set(view.to_networkx().edges) == {("anna", "staff"), ("staff", "wiki"), ("wiki", "anna")}
+    assert view.stats()["pairs"] == 6
+    assert rows(view.arrow.components()) == [(name, "anna", 3) for name in ("anna", "staff", "wiki")]
+    for name, member in vars(type(view)).items():
+        assert name.startswith("_") or member.__doc__, name
+
+
 def test_a_graph_that_was_closed_answers_no_more():
     with LabelledGraph.from_edges(STAFF) as g:
         closure = g.closure({"member"})
-        assert closure.stats()["labels"] == ["member"]
+        assert closure.stats()["edges"] == 1
     for ask in (lambda: g.version, g.closure, lambda: g.insert(STAFF), lambda: closure.reaches("anna", "staff")):
         with pytest.raises(ClosedError):
             ask()
@@ -419,6 +431,25 @@ def test_answers_as_dataframes(spark):
     assert {tuple(row) for row in g.edges().collect()} == {STAFF[0], STAFF[2]}
     assert {tuple(row) for row in g.labels().collect()} == {("member", 1), ("owner", 1)}
     assert g.vertices().count() == 3
+
+
+def test_sql_views_of_several_closures_see_each_batch(spark):
+    g = LabelledGraph.from_edges(STAFF, spark)
+    g.closure({"member", "viewer"}).create_views("may_view")
+    g.closure({"owner"}).create_views("may_own")
+
+    def found(view):
+        return {tuple(row) for row in spark.sql(f"SELECT src, dst FROM {view}_closure").collect()}  # noqa: S608
+
+    assert found("may_own") == {("anna", "wiki")}
+    g.apply([("insert", "ben", "staff", "member"), ("delete", "anna", "wiki", "owner")])
+    assert found("may_own") == set()
+    assert found("may_view") == {(v, w) for v in ("anna", "ben") for w in ("staff", "wiki")} | {("staff", "wiki")}
+    g.delete([("ben", "staff", "member")])
+    g.drop(["ben"])
+    assert found("may_view") == {("anna", "staff"), ("anna", "wiki"), ("staff", "wiki")}
+    g.use(spark)
+    assert g.closure({"member", "viewer"}).reaches("anna", "wiki")
 
 
 def test_closures_whose_state_is_on_spark(spark):

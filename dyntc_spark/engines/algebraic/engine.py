@@ -141,13 +141,14 @@ class Algebraic(Engine):
         """Insert and delete edges as one update of M, of rank at most the number of distinct sources or targets."""
         graph = self._graph
         inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
-        inserted = _where(inserted, ~graph.has(inserted))
-        deleted = _where(deleted, graph.has(deleted))
+        inserted = inserted.where(~graph.has(inserted))
+        deleted = deleted.where(graph.has(deleted))
         self._counts["batches"] += 1
         if not len(inserted) and not len(deleted):
             self._touched = Touched.nothing(self.matrix)
             return
-        before, saved = self.matrix, dict(self.__dict__)
+        before, last = self.matrix, (self._touched, self._differences, self._pairs)
+        built = graph, before, self._lengths, self._bytes, self._build_seconds, self._bits
         graph.apply(inserted, deleted)
         try:
             self._pairs = None
@@ -157,7 +158,8 @@ class Algebraic(Engine):
                 if not any(exceeds(matrix, DRIVER_BYTES, rows) for matrix in (before, self.matrix)):
                     self._differences = compared(before, self.matrix, rows)
         except BaseException:
-            self.__dict__.update(saved)
+            self._graph, self._matrix, self._lengths, self._bytes, self._build_seconds, self._bits = built
+            self._touched, self._differences, self._pairs = last
             graph.apply(deleted, inserted)
             raise
 
@@ -389,10 +391,6 @@ class Algebraic(Engine):
 
     def _known(self, ids: npt.ArrayLike) -> Indices:
         return Axis(self.vertices, 1).ids(ids, "vertex")
-
-
-def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
-    return Edges(edges.sources[kept], edges.targets[kept])
 
 
 def _room(vertices: int) -> int:

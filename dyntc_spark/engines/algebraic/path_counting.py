@@ -160,8 +160,8 @@ class PathCounting(Engine):
         """
         graph = self._graph
         inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
-        inserted = _where(inserted, ~graph.adjacency.has(inserted))
-        deleted = _where(deleted, graph.adjacency.has(deleted))
+        inserted = inserted.where(~graph.adjacency.has(inserted))
+        deleted = deleted.where(graph.adjacency.has(deleted))
         if not len(inserted) and not len(deleted):
             return
         before = graph.rank.copy() if len(inserted) and len(deleted) else graph.rank
@@ -374,6 +374,11 @@ class PathCounting(Engine):
             **self.matrix.stats(),
         }
 
+    @property
+    def bytes(self) -> int:
+        """Not counted, so that ``backend="auto"`` leaves the matrix where it is."""
+        return 0
+
     def _vertices(self, ids: npt.ArrayLike) -> Indices:
         return Axis(self.vertices, 1).ids(ids, "vertex")
 
@@ -389,7 +394,3 @@ def _collected(edges: DataFrame) -> Edges:
         if table.column(name).null_count:
             raise EntryValueError(f"no nulls in column {name!r}", "a null", "Drop or fill such rows first.")
     return Edges(table.column("src").to_numpy(), table.column("dst").to_numpy())
-
-
-def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
-    return Edges(edges.sources[kept], edges.targets[kept])

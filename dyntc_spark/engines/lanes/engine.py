@@ -20,7 +20,7 @@ import numpy as np
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.edges import Edges, EdgeSet, checked, distinct, edges_of, keys_of
-from dyntc_spark.engines.base import Certificate
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.lanes import difference
 from dyntc_spark.engines.lanes.in_process import NONE, OTHER_NUMBERS, Change, Closure, InProcess, Place
 from dyntc_spark.engines.lanes.on_spark import OnSpark
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_GROWTH, LEAST_GROWTH, LOOK_AFTER = 1.5, 1 << 20, 64
 
 
-class Lanes(Answering):
+class Lanes(Answering, Engine):
     """The closure of any digraph in lanes.
 
     Parameters
@@ -126,7 +126,7 @@ class Lanes(Answering):
         return difference.changed(self._change, self._spark)
 
     def snapshot(self) -> Snapshot:
-        """Return an engine that answers from the closure that there is now; nothing is copied."""
+        """Return what answers from the closure that there is now; nothing is copied."""
         return Snapshot(self.closure, self.bytes)
 
     def trial(self) -> Lanes:

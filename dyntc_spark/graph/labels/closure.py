@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Engine
+from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.answers import Answers
 from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.asking import Table
+from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex
+from dyntc_spark.graph.current_views import CurrentViews
+from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Version
+from dyntc_spark.graph.interop import Interop
+from dyntc_spark.graph.joins import UnknownRow
 from dyntc_spark.graph.misuse import refuse_copy
+from dyntc_spark.graph.past import Past
+from dyntc_spark.graph.pictures import Pictures
+from dyntc_spark.graph.questions import Questions
+from dyntc_spark.graph.ranking import By
+from dyntc_spark.graph.session_tables import SessionTables
+from dyntc_spark.graph.statistics import statistics
 
 if TYPE_CHECKING:
+    import networkx as nx
+    from matplotlib.axes import Axes
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -60,10 +73,25 @@ class LabelArrow(ArrowAnswers):
             return super().what_if(found)
 
 
-class LabelClosure(Answers):
+class Parts:
+    """The parts of a closure over some labels; see `dyntc_spark.graph.parts`."""
+
+    def __init__(self, engine: Engine, spark: SparkSession | None) -> None:
+        self.door = Door(engine)
+        self.tables = SessionTables(self.door, spark)
+        self.views = CurrentViews(self.door, self.tables)
+        self.answers = Answers(self.door, self.tables, Past(self.door, _no_location))
+        self.questions = Questions(self.door, self.tables)
+        self.interop = Interop(self.door, self.tables)
+        self.pictures = Pictures(self.door)
+
+
+@documented_by(Answers, Questions, CurrentViews, Interop, Pictures)
+class LabelClosure:
     """The closure of the edges that have one of some labels: it can be asked, and its graph changes it.
 
-    It has all vertices of the graph, also those that have edges with other labels only.
+    The questions are those of `DynamicClosure`. It has all vertices of the graph, also those that have edges with other
+    labels only.
 
     Parameters
     ----------
@@ -78,11 +106,16 @@ class LabelClosure(Answers):
     """
 
     def __init__(self, engine: Engine, spark: SparkSession | None, owner: Owner, labels: frozenset[str] | None) -> None:
-        super().__init__(engine, spark)
+        self._parts = Parts(engine, spark)
         self._owner, self._labels = owner, labels
 
     def __reduce__(self) -> NoReturn:
         refuse_copy(repr(self))
+
+    @property
+    def parts(self) -> Parts:
+        """What the closure is made of, for its graph, which changes it."""
+        return self._parts
 
     @property
     def labels(self) -> frozenset[str] | None:
@@ -90,9 +123,109 @@ class LabelClosure(Answers):
         return self._labels
 
     @property
+    def version(self) -> int:
+        """The number of the last batch."""
+        return self._parts.door.now.number
+
+    @property
     def arrow(self) -> LabelArrow:
-        """The same questions, answered as Arrow tables."""
-        return LabelArrow(self._door, self._owner, self._labels)
+        """The same questions, answered as Arrow tables: with the state in this process without Spark."""
+        return LabelArrow(self._parts.door, self._owner, self._labels)
+
+    def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
+        return self._parts.answers.reaches(src, dst, unknown=unknown)
+
+    def query(
+        self, pairs: Table, *, unknown: UnknownRow | None = None, src: str = "src", dst: str = "dst"
+    ) -> DataFrame:
+        return self._parts.answers.query(pairs, unknown=unknown, src=src, dst=dst)
+
+    def descendants(
+        self,
+        vertex: Vertex | DataFrame,
+        *,
+        reflexive: bool = False,
+        unknown: UnknownRow = "null",
+        column: str = "vertex",
+    ) -> DataFrame:
+        return self._parts.answers.descendants(vertex, reflexive=reflexive, unknown=unknown, column=column)
+
+    def ancestors(
+        self,
+        vertex: Vertex | DataFrame,
+        *,
+        reflexive: bool = False,
+        unknown: UnknownRow = "null",
+        column: str = "vertex",
+    ) -> DataFrame:
+        return self._parts.answers.ancestors(vertex, reflexive=reflexive, unknown=unknown, column=column)
+
+    def pairs(self, *, reflexive: bool = False) -> DataFrame:
+        return self._parts.answers.pairs(reflexive=reflexive)
+
+    def edges(self) -> DataFrame:
+        """The edges that have one of the labels, each once: ``src``, ``dst``."""
+        return self._parts.answers.edges()
+
+    def vertices(self) -> DataFrame:
+        return self._parts.answers.vertices()
+
+    def changes(self) -> DataFrame:
+        """The pairs that the last batch made reachable or unreachable here: ``src``, ``dst``, ``op``, ``version``."""
+        return self._parts.answers.changes()
+
+    def explain(
+        self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"
+    ) -> DataFrame:
+        return self._parts.answers.explain(source, target, src=src, dst=dst)
+
+    def __len__(self) -> int:
+        """Return how many vertices there are."""
+        return len(self._parts.door.now.graph.vertices)
+
+    def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
+        return asked in self._parts.answers
+
+    # --- everyday questions --------------------------------------------------------------------
+
+    def components(self) -> DataFrame:
+        return self._parts.questions.components()
+
+    def cycles(self) -> DataFrame:
+        return self._parts.questions.cycles()
+
+    def is_acyclic(self) -> bool:
+        return self._parts.questions.is_acyclic()
+
+    def roots(self) -> DataFrame:
+        return self._parts.questions.roots()
+
+    def leaves(self) -> DataFrame:
+        return self._parts.questions.leaves()
+
+    def distance(
+        self,
+        source: Vertex | Table,
+        target: Vertex = NO_TARGET,
+        /,
+        *,
+        unknown: UnknownRow | None = None,
+        src: str = "src",
+        dst: str = "dst",
+    ) -> DataFrame | int | None:
+        return self._parts.questions.distance(source, target, unknown=unknown, src=src, dst=dst)
+
+    def impact(self, top: int = 10, by: By = "ancestors") -> DataFrame:
+        return self._parts.questions.impact(top, by)
+
+    def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> DataFrame:
+        return self._parts.questions.between(source, target, edges=edges)
+
+    def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
+        return self._parts.questions.common_ancestors(a, b, reflexive=reflexive)
+
+    def common_descendants(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
+        return self._parts.questions.common_descendants(a, b, reflexive=reflexive)
 
     def what_if(
         self,
@@ -123,31 +256,35 @@ class LabelClosure(Answers):
         """
         with self._owner.reading():
             found = self._owner.within(self._labels, changes, (op, src, dst, label, timestamp), strict=strict)
-            return super().what_if(found)
+            return self._parts.questions.what_if(found)
+
+    # --- views, pictures, state ----------------------------------------------------------------
+
+    def create_views(self, prefix: str) -> None:
+        self._parts.views.create_views(prefix)
+
+    def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
+        return self._parts.interop.to_networkx(closure=closure)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        return self._parts.pictures.plot(ax)
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, the number of batches, and under ``details`` what the engine says."""
-
-        def told(version: Version, closure: Engine) -> dict[str, Any]:
-            return {
-                "version": version.number,
-                "vertices": len(version.graph.vertices),
-                "edges": len(version.graph.edges),
-                "labels": None if self._labels is None else sorted(self._labels),
-                "engine": version.engine,
-                "backend": version.backend,
-                "details": {**closure.stats(), "losses": self._door.losses},
-            }
-
-        return self._door.ask(told)
+        """Sizes, the number of batches and what became of them, and under ``details`` what the engine says."""
+        return statistics(self._parts.door, self._parts.tables)
 
     def close(self) -> None:
         """Let the closure go; the graph keeps its edges, and builds the closure again when it is asked for."""
         self._owner.forget(self._labels)
-        self._door.close()
+        self._parts.door.close()
+        self._parts.views.forget()
+        self._parts.tables.forget()
 
     def __repr__(self) -> str:
-        return f"LabelClosure({shown(self._labels)}: {self._door})"
+        return f"LabelClosure({shown(self._labels)}: {self._parts.door})"
+
+    def _repr_html_(self) -> str:
+        return self._parts.pictures.html()
 
 
 def shown(labels: frozenset[str] | None) -> str:
@@ -159,3 +296,20 @@ def shown(labels: frozenset[str] | None) -> str:
     ('owner, viewer', 'all labels')
     """
     return "all labels" if labels is None else ", ".join(sorted(labels))
+
+
+def checked_labels(labels: Collection[str] | None) -> frozenset[str] | None:
+    """Return labels as a set; refuse none at all, and what is no label."""
+    if labels is None:
+        return None
+    if isinstance(labels, str) or not isinstance(labels, Collection):
+        raise OptionError("a set of labels", f"{labels!r:.80}", "Write closure({'member', 'owner'}).")
+    wanted = frozenset(labels)
+    if not wanted or not all(isinstance(label, str) and label for label in wanted):
+        raise OptionError("labels, which are texts", f"{set(labels) or 'none'!r:.80}", "For all edges leave them out.")
+    return wanted
+
+
+def _no_location() -> NoReturn:
+    remedy = "Open the graph at both versions: LabelledGraph.open(location, version)."
+    raise OptionError("the last batch, which a closure over labels can tell about", "an older version", remedy)

@@ -8,19 +8,26 @@ refuses, none is published, and those that were told before are brought back: th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
+from dyntc_spark.errors import SessionError
 from dyntc_spark.graph.batch import naming_cycles
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Tally, Version
 from dyntc_spark.graph.labels.closure import LabelClosure, shown
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
+from dyntc_spark.graph.relations import Touched
 from dyntc_spark.progress import progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Closures:
@@ -29,6 +36,7 @@ class Closures:
     def __init__(self) -> None:
         self._origin = object()  # see `Graph`
         self._kept: dict[frozenset[str] | None, LabelClosure] = {}
+        self._unshown: list[tuple[LabelClosure, Touched | None]] = []  # what the last batch touched; None: much
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -46,7 +54,7 @@ class Closures:
 
     def add(self, closure: LabelClosure, edges: LabelledEdges, number: int) -> None:
         """Build a closure at a version, and change it with the others from then on."""
-        mine, table, door = edges.among(closure.labels), edges.vertices, _door(closure)
+        mine, table, door = edges.among(closure.labels), edges.vertices, closure.parts.door
         with door.changing() as version, progress("building", 1) as shown_as:
             shown_as.at(f"closing {shown(closure.labels)}")
             with naming_cycles(table.names, pa.nulls(0), np.arange(0)):
@@ -59,20 +67,44 @@ class Closures:
     def advancing(self, edges: LabelledEdges, batch: Batch) -> Iterator[None]:
         """Let all closures do a batch that leads to ``edges``; publish it behind the body, or nowhere."""
         with ExitStack() as held:
-            versions = []
+            done = []
             for closure in self:
-                door = _door(closure)
-                version = held.enter_context(door.changing())
-                versions.append((door, self._advanced(door, version, closure.labels, edges, batch)))
+                version = held.enter_context(closure.parts.door.changing())
+                done.append((closure, *self._advanced(closure, version, edges, batch)))
             yield
-            for door, version in versions:
-                door.publish(version)
+            for closure, version, _ in done:
+                closure.parts.door.publish(version)
+            self._unshown = [(closure, touched) for closure, _, touched in done]
+
+    def show(self) -> None:
+        """Bring the views of all closures to the version that was published."""
+        failures = []
+        unshown, self._unshown = self._unshown, []
+        for closure, touched in unshown:
+            try:
+                with closure.parts.door.changing():
+                    closure.parts.views.show(touched)
+            except SessionError as error:  # noqa: PERF203  (the others are brought up to date)
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def use(self, spark: SparkSession, engine: Callable[[], Engine] | None) -> None:
+        """Go on in another session; with another ``engine``, which builds the closure again, where one is given."""
+        for closure in self:
+            with closure.parts.door.changing():
+                closure.parts.tables.spark = spark
+                if engine is not None:
+                    closure.parts.door.replace(engine())
 
     def _advanced(
-        self, door: Door, version: Version, labels: frozenset[str] | None, after: LabelledEdges, batch: Batch
-    ) -> Version:
-        """Let one closure do what a batch does to its edges; return its next version, which is to be published."""
-        before = version.graph.edges
+        self, closure: LabelClosure, version: Version, after: LabelledEdges, batch: Batch
+    ) -> tuple[Version, Touched | None]:
+        """Let one closure do what a batch does to its edges; return its next version, and what the batch touched.
+
+        The version is to be published.
+        """
+        labels, door, before = closure.labels, closure.parts.door, version.graph.edges
         inserted, deleted = effect(batch, before, after, labels)
         extent = int(batch.new.max(initial=-1)) + 1
         edges = before
@@ -84,7 +116,10 @@ class Closures:
             with naming_cycles(version.graph.vertices.names, batch.added, batch.new):
                 door.advance(lambda: _told(door, inserted, deleted, extent))
         graph = Graph(after.vertices, edges, self._origin)
-        return version.next(graph, Tally(inserted=len(inserted), deleted=len(deleted)))
+        touched = Touched(np.concatenate([inserted.sources, deleted.sources, batch.new]), batch.new)
+        whole = len(after.vertices) < len(version.graph.vertices)  # some were dropped
+        last = Tally(inserted=len(inserted), deleted=len(deleted))
+        return version.next(graph, last), None if whole else touched
 
 
 def _told(door: Door, inserted: Edges, deleted: Edges, vertices: int) -> None:
@@ -92,7 +127,3 @@ def _told(door: Door, inserted: Edges, deleted: Edges, vertices: int) -> None:
         door.engine.grow(vertices)
     if len(inserted) or len(deleted):
         door.engine.apply(inserted, deleted)
-
-
-def _door(closure: LabelClosure) -> Door:
-    return closure._door  # noqa: SLF001  (whoever changes it)

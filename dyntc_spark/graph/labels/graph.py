@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.engines import registry
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import ClosedError, InputError, OptionError
 from dyntc_spark.graph.asking import Table, Vertex
 from dyntc_spark.graph.batch import BatchResult
@@ -30,7 +31,7 @@ from dyntc_spark.graph.history import Tally
 from dyntc_spark.graph.inputs import DELETE, INSERT, read_vertices
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.labels.arrow import LabelledArrow
-from dyntc_spark.graph.labels.closure import LabelClosure, Names
+from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels
 from dyntc_spark.graph.labels.closures import Closures
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
@@ -39,7 +40,7 @@ from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.names import names_of
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.lazy_pyspark import is_frame
-from dyntc_spark.session import session_at_hand, session_for
+from dyntc_spark.session import ensure_open, session_at_hand, session_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -176,6 +177,15 @@ class LabelledGraph:
                 self._store = store
             return self._now.number
 
+    def use(self, spark: SparkSession) -> None:
+        """Go on in another session; closures are built again there, unless all are in this process for good."""
+        ensure_open(spark)
+        with self._changing():
+            self._spark = spark
+            if self._store is not None:
+                self._store.place = Place(spark, self._store.place.location)
+            self._closures.use(spark, None if self._asked[1] == "local" else self._engine)
+
     # --- closures ----------------------------------------------------------------------------
 
     def closure(self, labels: Collection[str] | None = None) -> LabelClosure:
@@ -190,11 +200,11 @@ class LabelledGraph:
         >>> g.closure(labels={"depends"}).reaches(1, 3), g.closure().reaches(1, 3)
         (False, True)
         """
-        wanted = _checked(labels)
+        wanted = checked_labels(labels)
         with self._changing() as now:
             found = self._closures.get(wanted)
             if found is None:
-                found = LabelClosure(registry.create(*self._asked, self._spark), self._spark, self, wanted)
+                found = LabelClosure(self._engine(), self._spark, self, wanted)
                 self._closures.add(found, now.edges, now.number)
             return found
 
@@ -344,6 +354,9 @@ class LabelledGraph:
             raise ClosedError("a graph that is open", "one that was closed", "Build another one from its edges.")
         return self._now
 
+    def _engine(self) -> Engine:
+        return registry.create(*self._asked, self._spark)
+
     @contextmanager
     def _changing(self) -> Iterator[Standing]:
         """Be the only one who changes something; give the version that is current."""
@@ -380,17 +393,6 @@ class LabelledGraph:
         with self._closures.advancing(edges, batch):
             self._write(edges, batch, edges.vertices.names([]) if dropped is None else dropped)
         self._now = Standing(edges, now.number + 1, now.tally + batch.last)
+        self._closures.show()
         last = batch.last
         return BatchResult(now.number + 1, last.inserted, last.deleted, last.ignored)
-
-
-def _checked(labels: Collection[str] | None) -> frozenset[str] | None:
-    """Return labels as a set; refuse none at all, and what is no label."""
-    if labels is None:
-        return None
-    if isinstance(labels, str) or not isinstance(labels, Collection):
-        raise OptionError("a set of labels", f"{labels!r:.80}", "Write closure({'member', 'owner'}).")
-    wanted = frozenset(labels)
-    if not wanted or not all(isinstance(label, str) and label for label in wanted):
-        raise OptionError("labels, which are texts", f"{set(labels) or 'none'!r:.80}", "For all edges leave them out.")
-    return wanted

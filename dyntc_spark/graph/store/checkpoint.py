@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dyntc_spark.edges import Edges, EdgeSet
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.relations import vertex_table
@@ -51,7 +51,7 @@ class Content(NamedTuple):
     runs: pa.Table | DataFrame
 
     @classmethod
-    def of(cls, graph: Graph, closure: Engine, session: Callable[[], SparkSession]) -> Content:
+    def of(cls, graph: Graph, closure: Reachability, session: Callable[[], SparkSession]) -> Content:
         """Return a graph and its closure as the tables that `relations` makes of them."""
         source = source_of(closure, graph)
         runs = source.frame(session(), look=True) if closure.backend == "spark" else None

@@ -7,14 +7,15 @@ from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.blocks.where import Places, Tile
+from dyntc_spark.matrices import counted_product
 from dyntc_spark.matrices.bundle import Bundle
-from dyntc_spark.matrices.line_losses import LineLoss
-from dyntc_spark.matrices.losses import Entries, Factor, Question, Times3, TooManyLinesError
-from dyntc_spark.matrices.polynomial.operations import Positive
-from dyntc_spark.matrices.witness_operations import Decrease
+from dyntc_spark.matrices.counted_product import CountedProduct, Entries, Factor, Last, TooManyLinesError
+from dyntc_spark.matrices.product_operations import Decrease, Positive
 
 N, SIZE = 11, 4
 GRID = Grid.square(N, N, SIZE)
+SQUARE = CountedProduct("N", Tile(GRID), Factor("A", GRID), Factor("A", GRID), np.dtype(np.int16))
 
 
 def state_of(**matrices):
@@ -41,7 +42,7 @@ def gone_of(x, rng, share):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_without_stamps(seed):
+def test_without_stamps(seed, monkeypatch):
     """A tile of a product, with a summand of degree 1, loses exactly what counting again says."""
     rng = np.random.default_rng(seed)
     x1, x2, one = (rng.random((N, N)) < 0.35 for _ in range(3))
@@ -57,25 +58,17 @@ def test_without_stamps(seed):
     d3, extra = gone_of(one, rng, 0.4)
     after = (x1 & ~d1).astype(int) @ (x2 & ~d2).astype(int) + (one & ~d3)
     state = state_of(A=x1, B=x2, N=count, V=count > 0)
-    question = Question(
-        "N", GRID, Factor("A", GRID), Factor("B", GRID), first, second, extra, rows=rows, columns=columns
-    )
-    operations = question.operations()
-    results = state.run(*operations)[1]
-    loss = question.answer(iter(results))
-    assert np.array_equal(loss.left, after[loss.rows, loss.columns])
-    changed = np.zeros((N, N), bool)
-    changed[loss.rows, loss.columns] = True
-    assert np.array_equal(changed, count != after)
-    lines = LineLoss.of(question, iter(results))
-    for found in (loss.gone, lines.gone):
+    tile, factors = Tile(GRID, rows, columns), (Factor("A", GRID), Factor("B", GRID))
+    product = CountedProduct("N", tile, *factors, np.dtype(np.int16), bits="V")
+    lost = product.lost(first, second, extra)
+    for bytes_a_place in (0, 24, 10**9):  # by places, by either, by lines
+        monkeypatch.setattr(counted_product, "PLACE_BYTES", bytes_a_place)
+        loss = lost.answer(iter(state.run(*lost.operations())[1]))
         zero = np.zeros((N, N), bool)
-        zero[found.rows, found.columns] = True
+        zero[loss.gone.rows, loss.gone.columns] = True
         assert np.array_equal(zero, (count > 0) & (after == 0))
-        assert len(found.rows) == zero.sum()
-    by_places = Decrease("N", GRID, loss.rows, loss.columns, loss.amounts, np.dtype(np.int16), "V")
-    for writes in ([by_places], lines.writes("N", GRID, np.dtype(np.int16), "V")):
-        written = state.run(*writes)[0]
+        assert len(loss.gone.rows) == zero.sum()
+        written = state.run(*loss.writes)[0]
         assert np.array_equal(array_of(written, "N"), after)
         assert np.array_equal(array_of(written, "V") > 0, after > 0)
 
@@ -86,14 +79,14 @@ def test_with_stamps(seed):
     rng = np.random.default_rng(seed)
     f1, f2 = (np.where(rng.random((N, N)) < 0.4, rng.integers(1, 9, (N, N)), 0) for _ in range(2))
     vectors = [rng.integers(0, 9, N).astype(np.int32) for _ in range(3)]
-    times = Times3(*(vector if (seed >> k) % 2 else None for k, vector in enumerate(vectors)))
-    rows, middle, columns = (np.zeros(N, np.int32) if side is None else side for side in times)
+    last = Last(*(vector if (seed >> k) % 2 else None for k, vector in enumerate(vectors)))
+    rows, middle, columns = (np.zeros(N, np.int32) if side is None else side for side in last)
 
     def counted(a, b):
         there = (a > 0)[:, :, None] & (b > 0)[None]
         flips = np.maximum(a[:, :, None], b[None])
-        last = np.maximum(np.maximum(rows[:, None, None], middle[None, :, None]), columns[None, None, :])
-        return (there & (flips <= last)).sum(axis=1)
+        reached = np.maximum(np.maximum(rows[:, None, None], middle[None, :, None]), columns[None, None, :])
+        return (there & (flips <= reached)).sum(axis=1)
 
     d1 = (f1 > 0) & (rng.random((N, N)) < 0.3)
     d2 = (f2 > 0) & (rng.random((N, N)) < 0.3)
@@ -101,19 +94,21 @@ def test_with_stamps(seed):
     state = state_of(A=f1, B=f2, N=before)
     first, second = (Entries.of(*np.nonzero(d), f[np.nonzero(d)]) for d, f in ((d1, f1), (d2, f2)))
     factors = Factor("A", GRID, stamps=True), Factor("B", GRID, stamps=True)
-    question = Question("N", GRID, *factors, first, second, times=times, also=("A",))
-    loss = question.answer(iter(state.run(*question.operations())[1]))
-    total = before.copy()
-    total[loss.rows, loss.columns] -= loss.amounts
-    assert np.array_equal(total, after)
-    assert np.array_equal(loss.left, after[loss.rows, loss.columns])
-    assert np.array_equal(question.read["A"], f1[loss.rows, loss.columns])
+    product = CountedProduct("N", Tile(GRID), *factors, np.dtype(np.int16), last)
+    lost = product.lost(first, second, also=("A",))
+    loss = lost.answer(iter(state.run(*lost.operations())[1]))
+    zero = np.zeros((N, N), bool)
+    zero[loss.gone.rows, loss.gone.columns] = True
+    assert np.array_equal(zero, (before > 0) & (after == 0))
+    assert np.array_equal(loss.read.get("A", np.zeros(0)), f1[loss.gone.rows, loss.gone.columns])
+    assert np.array_equal(array_of(state.run(*loss.writes)[0], "N"), after)
 
 
 def test_too_many_lines_are_refused():
     gone = Entries.of(np.arange(3), np.arange(3))
     with pytest.raises(TooManyLinesError):
-        Question("N", GRID, Factor("A", GRID), Factor("B", GRID), gone, gone, budget=6 * N - 1)
+        SQUARE.lost(gone, gone, budget=6 * N - 1)
+    assert SQUARE.lost(gone, gone, budget=6 * N).numbers == 6 * N
 
 
 def test_a_bundle_does_what_its_operations_do():
@@ -124,11 +119,10 @@ def test_a_bundle_does_what_its_operations_do():
     places = np.nonzero(count == 1)
     ones = np.ones(len(places[0]), np.int64)
     gone = Entries.of(np.array([1, 10]), np.array([3, 9]))
-    question = Question("N", GRID, Factor("A", GRID), Factor("A", GRID), gone, gone)
     operations = [
-        Decrease("N", GRID, *places, ones, np.dtype(np.int16), "V"),
+        Decrease("N", Places(GRID, *places), ones, np.dtype(np.int16), "V"),
         Positive("N", "W"),
-        *question.operations(),
+        *SQUARE.lost(gone, gone).operations(),
     ]
     one_by_one, results = state.run(*operations)
     together, (bundled,) = state.run(Bundle.of(operations, state.kinds))
