@@ -10,7 +10,7 @@ from dyntc_spark import DynamicClosure
 from dyntc_spark.graph.store.checkpoint import NUMBERS, RUNS
 from tests.store.closures import recomputed
 
-#: The query of docs/format.md.
+#: The query of docs/reference/format.md.
 CLOSURE = """
 WITH base AS (SELECT max_by(token, number) AS token, max_by(version, number) AS version FROM commits WHERE checkpoint),
 net AS (

@@ -16,7 +16,7 @@ record, and suppose there is one. All its edges at c_j were there at time j. Beh
 the step c_j -> a the rest either lies in D0, or it has a latest record l < j, and by
 induction In_l[a] and Out_l[y]; so Out_j[y], and likewise In_j[x]. *Sound.* A record
 depends on D0 and on earlier records only, and each of its facts has a count of
-reasons that are there now. The proof in full is in docs/centres.md.
+reasons that are there now. The proof in full is in docs/theory/centres.md.
 
 A Set* reads two vectors, xo · D0 and D0 · xi, and changes no stored block: O(n²/64 + n m/64)
 words. A query costs m/64 words. A phase ends when m records are there, or as soon as what

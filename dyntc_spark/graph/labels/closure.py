@@ -10,21 +10,15 @@ import pyarrow as pa
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
-from dyntc_spark.graph.answers import Answers
 from dyntc_spark.graph.arrow import ArrowAnswers
 from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex
-from dyntc_spark.graph.current_views import CurrentViews
 from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.interop import Interop
+from dyntc_spark.graph.explore.page import Page
 from dyntc_spark.graph.joins import UnknownRow
 from dyntc_spark.graph.misuse import refuse_copy
-from dyntc_spark.graph.past import Past
-from dyntc_spark.graph.pictures import Pictures
-from dyntc_spark.graph.questions import Questions
+from dyntc_spark.graph.parts import SEEN, Parts
 from dyntc_spark.graph.ranking import By
-from dyntc_spark.graph.session_tables import SessionTables
-from dyntc_spark.graph.statistics import statistics
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -73,20 +67,7 @@ class LabelArrow(ArrowAnswers):
             return super().what_if(found)
 
 
-class Parts:
-    """The parts of a closure over some labels; see `dyntc_spark.graph.parts`."""
-
-    def __init__(self, engine: Engine, spark: SparkSession | None) -> None:
-        self.door = Door(engine)
-        self.tables = SessionTables(self.door, spark)
-        self.views = CurrentViews(self.door, self.tables)
-        self.answers = Answers(self.door, self.tables, Past(self.door, _no_location))
-        self.questions = Questions(self.door, self.tables)
-        self.interop = Interop(self.door, self.tables)
-        self.pictures = Pictures(self.door)
-
-
-@documented_by(Answers, Questions, CurrentViews, Interop, Pictures)
+@documented_by(*SEEN)
 class LabelClosure:
     """The closure of the edges that have one of some labels: it can be asked, and its graph changes it.
 
@@ -266,19 +247,21 @@ class LabelClosure:
     def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
         return self._parts.interop.to_networkx(closure=closure)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        return self._parts.pictures.plot(ax)
+    def plot(
+        self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
+    ) -> Axes:
+        return self._parts.pictures.plot(ax, around=around, depth=depth, unfold=unfold)
+
+    def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = 2_000) -> Page:
+        return self._parts.pictures.explore(around, depth, most=most)
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, the number of batches and what became of them, and under ``details`` what the engine says."""
-        return statistics(self._parts.door, self._parts.tables)
+        return self._parts.upkeep.stats()
 
     def close(self) -> None:
         """Let the closure go; the graph keeps its edges, and builds the closure again when it is asked for."""
         self._owner.forget(self._labels)
-        self._parts.door.close()
-        self._parts.views.forget()
-        self._parts.tables.forget()
+        self._parts.close()
 
     def __repr__(self) -> str:
         return f"LabelClosure({shown(self._labels)}: {self._parts.door})"
@@ -308,8 +291,3 @@ def checked_labels(labels: Collection[str] | None) -> frozenset[str] | None:
     if not wanted or not all(isinstance(label, str) and label for label in wanted):
         raise OptionError("labels, which are texts", f"{set(labels) or 'none'!r:.80}", "For all edges leave them out.")
     return wanted
-
-
-def _no_location() -> NoReturn:
-    remedy = "Open the graph at both versions: LabelledGraph.open(location, version)."
-    raise OptionError("the last batch, which a closure over labels can tell about", "an older version", remedy)
