@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dyntc_spark.blocks.matrix import BlockMatrix as BlockMatrix
     from dyntc_spark.graph.batch import BatchResult as BatchResult
     from dyntc_spark.graph.closure import DynamicClosure as DynamicClosure
+    from dyntc_spark.graph.labels.graph import LabelledGraph as LabelledGraph
     from dyntc_spark.graph.store.following import create_location_views as create_location_views
     from dyntc_spark.graph.store.following import location_views_sql as location_views_sql
     from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix as LazyMatrix
@@ -20,6 +21,7 @@ __all__ = [
     "BlockMatrix",
     "BooleanPolynomial",
     "DynamicClosure",
+    "LabelledGraph",
     "LazyMatrix",
     "__version__",
     "create_location_views",
@@ -32,6 +34,7 @@ _HOMES = {
     "BlockMatrix": "dyntc_spark.blocks.matrix",
     "BooleanPolynomial": "dyntc_spark.matrices.polynomial.boolean_polynomial",
     "DynamicClosure": "dyntc_spark.graph.closure",
+    "LabelledGraph": "dyntc_spark.graph.labels.graph",
     "LazyMatrix": "dyntc_spark.matrices.lazy.lazy_matrix",
     "create_location_views": "dyntc_spark.graph.store.following",
     "location_views_sql": "dyntc_spark.graph.store.following",

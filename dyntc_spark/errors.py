@@ -99,6 +99,15 @@ class MissingColumnError(InputError):
     """A table that lacks a column, or rows with too few or too many values."""
 
 
+class FileFormatError(InputError):
+    """A file of another tool that is not what its format says."""
+
+    @classmethod
+    def of(cls, file: str, place: str, expected: str, came: str, remedy: str) -> FileFormatError:
+        """Name the file and the place in it."""
+        return cls(f"{expected} at {place} in {file!r}" if place else f"{expected} in {file!r}", came, remedy)
+
+
 class NullEndpointError(InputError):
     """An edge or a pair with an end that is null."""
 

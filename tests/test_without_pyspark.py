@@ -25,8 +25,9 @@ sys.meta_path.insert(0, Absent())
 IN_PROCESS = """
 import io, pathlib, sys
 import pyarrow as pa
-from dyntc_spark import DynamicClosure
+from dyntc_spark import DynamicClosure, LabelledGraph, datasets
 from dyntc_spark.cli.main import main
+from dyntc_spark.importers import group_memberships
 
 folder = pathlib.Path(sys.argv[1])
 c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
@@ -43,6 +44,9 @@ with DynamicClosure.open(str(folder / "location")) as c:
     assert c.verify() and "vertices" in repr(c) and c._repr_html_()
 edges = pa.table({"src": [1, 2], "dst": [2, 3]})
 assert DynamicClosure.from_edges(edges).distance(1, 3) == 2
+g = LabelledGraph.from_edges(group_memberships(datasets.sample("memberships.csv")))
+g.save(str(folder / "groups"))
+assert LabelledGraph.open(str(folder / "groups")).closure({"member"}).reaches("user:anna", "group:everyone")
 (folder / "edges.csv").write_text("src,dst\\nshop,django\\ndjango,asgiref\\n")
 assert main(["build", str(folder / "edges.csv"), str(folder / "deps")]) == 0
 assert main(["query", str(folder / "deps"), "shop", "asgiref"]) == 0

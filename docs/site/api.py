@@ -13,19 +13,25 @@ from pathlib import Path
 from typing import Any
 
 import dyntc_spark
-from dyntc_spark import datasets, errors, session
+from dyntc_spark import datasets, errors, importers, session
 from dyntc_spark.graph.arrow import ArrowAnswers
 from dyntc_spark.graph.closure import Verification
+from dyntc_spark.graph.labels.arrow import LabelledArrow
+from dyntc_spark.graph.labels.closure import LabelClosure
 
 CLASSES = [
     dyntc_spark.DynamicClosure,
     Verification,
     ArrowAnswers,
+    dyntc_spark.LabelledGraph,
+    LabelledArrow,
+    LabelClosure,
+    importers.OpenLineage,
     dyntc_spark.BlockMatrix,
     dyntc_spark.BooleanPolynomial,
     dyntc_spark.LazyMatrix,
 ]
-MODULES = [session, datasets]
+MODULES = [session, datasets, importers]
 SECTION = re.compile(r"(?m)^(\w[\w ]*)\n-{3,}\n")  # of numpydoc: a title, underlined
 
 
@@ -40,7 +46,8 @@ def page() -> str:
     for module in MODULES:
         parts.append(f"## {module.__name__}\n\n{text(module)}")
         found = inspect.getmembers(module, inspect.isfunction)
-        parts += [of_function(name, f) for name, f in found if public(name) and f.__module__ == module.__name__]
+        own = [(name, f) for name, f in found if public(name) and f.__module__.startswith(module.__name__)]
+        parts += [of_function(name, f) for name, f in own]
     parts.append(f"## {errors.__name__}\n\n{text(errors)}")
     for name, kind in inspect.getmembers(errors, inspect.isclass):
         if issubclass(kind, errors.DyntcError):

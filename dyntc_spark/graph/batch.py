@@ -143,7 +143,7 @@ def renumbered(edges: Edges, known: int, numbers: npt.NDArray[np.int64]) -> Edge
     return Edges(ends[: len(edges)], ends[len(edges) :])
 
 
-def refuse_redundant(row: int, edge: tuple[Any, Any], *, inserting: bool) -> None:
+def refuse_redundant(row: int, edge: tuple[Any, ...], *, inserting: bool) -> None:
     """Raise the error that names a change which changes nothing."""
     what, state = ("insertion", "is there already") if inserting else ("deletion", "is not there")
     raise RedundantChangeError(

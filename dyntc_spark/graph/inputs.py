@@ -59,8 +59,8 @@ def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa
     >>> read_ends([("a", "b"), ("b", "c")]).dst.to_pylist()
     ['b', 'c']
     """
-    src, dst = _columns(data, names)
-    return _ends(src, dst, names)
+    src, dst = read_columns(data, names)
+    return as_ends(src, dst, names)
 
 
 def read_changes(
@@ -82,9 +82,9 @@ def read_changes(
     array([ True, False])
     """
     refuse_odd_names([*names, *([] if timestamp is None else [timestamp])])
-    timed = timestamp is not None and timestamp in _names(data)
-    op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
-    inserting, ends = insertions(op, names[0]), _ends(src, dst, names[1:])
+    timed = timestamp is not None and timestamp in column_names(data)
+    op, src, dst, *times = read_columns(data, [*names, timestamp] if timestamp is not None and timed else names)
+    inserting, ends = insertions(op, names[0]), as_ends(src, dst, names[1:])
     if not times and not is_frame(data):
         return ends, inserting
     order = in_order(ends, inserting, times, str(timestamp), lambda at: (ends.src[at].as_py(), ends.dst[at].as_py()))
@@ -104,7 +104,7 @@ def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables 
     if isinstance(values, str | bytes | dict) or not (is_table or isinstance(values, Iterable)):
         raise InputError(f"a list of vertices in {name!r}", f"the single value {values!r:.80}", "Put it into a list.")
     if is_table:
-        (column,) = _columns(values, [name])
+        (column,) = read_columns(values, [name])
     else:
         arrow = isinstance(values, pa.Array | pa.ChunkedArray)
         column = _column(values.to_pylist() if arrow else _listed(values, f"a list of vertices in {name!r}"), name)
@@ -137,7 +137,8 @@ def insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
     return np.array([word in INSERTIONS for word in words], np.bool_)[places]
 
 
-def _ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
+def as_ends(src: pa.Array, dst: pa.Array, names: Sequence[str]) -> Ends:
+    """Return two columns, called ``names``, as edges or pairs; refuse nulls, and two types."""
     for column, name in zip((src, dst), names, strict=True):
         refuse_nulls(column, name)
     if src.type != dst.type:
@@ -194,7 +195,7 @@ def in_order(
 # --- columns of every kind of table ----------------------------------------------------------
 
 
-def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
+def read_columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
     """Return the columns called ``names``, in canonical types."""
     refuse_odd_names(names)
     if is_frame(data):
@@ -217,7 +218,7 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
     return _of_rows(_listed(data, _TAKEN), names)
 
 
-def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
+def column_names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
     """Return the names of a table's columns; a list of tuples has none."""
     if is_frame(data):
         with from_spark(data):

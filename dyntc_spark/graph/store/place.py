@@ -34,8 +34,8 @@ from dyntc_spark.session import ensure_open, is_connect, session_for
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: ``blocks`` is that of format 1.
-TABLES = ("commits", "log", "vertices", "runs", "blocks", "changes")
+#: ``blocks`` is that of format 1, ``labelled`` that of a labelled graph.
+TABLES = ("commits", "log", "vertices", "runs", "blocks", "changes", "labelled")
 #: What tables are made with. Delta notes the least and greatest value in a file, of each column unless told which are
 #: asked for; for the many of ``commits`` that is a third of the time of an append.
 _PROPERTIES = {

@@ -1,0 +1,1 @@
+"""Graphs whose edges have labels, and closures over some of the labels."""

@@ -1,0 +1,398 @@
+"""``LabelledGraph``: one set of labelled edges, and any number of closures, each over some of the labels.
+
+The object is a set of triples (source, target, label) with a closure for each set S of labels that was asked for: which
+vertices reach which by edges ``E_S``, those that have a label of S (`dyntc_spark.graph.labels.edges`). All closures
+are changed together (`dyntc_spark.graph.labels.closures`). At a location, a batch is written when all engines have done
+it and before it is published (`dyntc_spark.graph.labels.store`).
+
+A batch costs what it changes in each closure. One over other labels than the batch has costs nothing but a version.
+A closure has an engine of its own. Names, numbers and labelled edges are there once; a closure over several labels
+keeps ``E_S`` beside them, 8 bytes for each of its edges.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from dyntc_spark.engines import registry
+from dyntc_spark.engines.base import Engine
+from dyntc_spark.errors import ClosedError, InputError, OptionError
+from dyntc_spark.graph.asking import Table, Vertex
+from dyntc_spark.graph.batch import BatchResult
+from dyntc_spark.graph.frames import frame
+from dyntc_spark.graph.history import Tally
+from dyntc_spark.graph.inputs import DELETE, INSERT, read_vertices
+from dyntc_spark.graph.kinds import encoded
+from dyntc_spark.graph.labels.arrow import LabelledArrow
+from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels
+from dyntc_spark.graph.labels.closures import Closures
+from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
+from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
+from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
+from dyntc_spark.graph.misuse import refuse_copy
+from dyntc_spark.graph.names import names_of
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.lazy_pyspark import is_frame
+from dyntc_spark.session import ensure_open, session_at_hand, session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A version of the graph: a value."""
+
+    edges: LabelledEdges = field(default_factory=LabelledEdges)
+    number: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+
+class LabelledGraph:
+    """A directed graph whose edges have labels, with closures over sets of labels, kept up to date together.
+
+    An edge is there once with each of its labels. Every change is one atomic batch for all closures: when it is
+    refused, all of them answer as before. Any number of threads may ask and change.
+
+    Examples
+    --------
+    >>> g = LabelledGraph.from_edges([
+    ...     ("anna", "staff", "member"), ("staff", "wiki", "viewer"), ("anna", "plan", "owner"),
+    ... ])
+    >>> view, own = g.closure({"member", "viewer", "owner"}), g.closure({"member", "owner"})
+    >>> view.reaches("anna", "wiki"), own.reaches("anna", "wiki"), own.reaches("anna", "plan")
+    (True, False, True)
+    >>> g.apply([("delete", "anna", "staff", "member"), ("insert", "anna", "wiki", "owner")])
+    BatchResult(version=1, inserted=1, deleted=1, ignored=0)
+    >>> own.reaches("anna", "wiki")
+    True
+    >>> g
+    LabelledGraph(4 vertices, 3 edges with 2 labels; 2 closures, version 1)
+    """
+
+    def __init__(self, spark: SparkSession | None = None, engine: str = "auto", backend: str = "auto") -> None:
+        self._spark, self._asked = spark, (engine, backend)
+        # What does not exist is refused now, and not at the first closure.
+        registry.create(engine, "local" if backend == "spark" else backend, spark)
+        self._now = Standing()
+        self._closures = Closures()
+        self._lock = threading.RLock()  # held by whoever changes something
+        self._store: LabelledStore | None = None
+        self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        refuse_copy(repr(self))
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Table,
+        spark: SparkSession | None = None,
+        engine: str = "auto",
+        backend: str = "auto",
+        *,
+        vertices: Iterable[Vertex] | Table = (),
+        src: str = "src",
+        dst: str = "dst",
+        label: str = "label",
+    ) -> LabelledGraph:
+        """Make a graph of labelled edges; closures are built when they are asked for.
+
+        Parameters
+        ----------
+        edges
+            Columns ``src``, ``dst`` and ``label``, or triples; one that is there twice counts once.
+        spark, engine, backend
+            As for `DynamicClosure.from_edges`, for every closure of the graph.
+        vertices
+            Further vertices, which need not have an edge.
+        src, dst, label
+            What these columns are called in ``edges``.
+        """
+        if spark is None and is_frame(edges):
+            spark = edges.sparkSession
+        graph = cls(spark, engine, backend)
+        rows = read_edges(edges, (src, dst, label), inserting=True)
+        more = read_vertices(vertices, "vertex")
+        batch = graph._now.edges.planned(rows)
+        begun = graph._now.edges.after(batch)
+        graph._now = Standing(begun.with_vertices(more), 0, Tally(insertions_ignored=batch.last.insertions_ignored))
+        return graph
+
+    # --- durability --------------------------------------------------------------------------
+
+    def save(self, location: str) -> None:
+        """Save the graph to a location, a path or a schema of the catalog, and attach it to that.
+
+        From then on each batch is durable there before the call returns. Closures are not stored: they are built
+        from the edges when they are asked for.
+        """
+        with self._changing() as now:
+            place = Place(session_at_hand(self._spark), location)
+            found, nothing = LabelledArrow(now.edges), now.edges.vertices.names([])
+            whole = Change(found.edges(), found.edges()[:0], now.edges.vertices.names(), nothing)
+            with place.writing():
+                self._store = LabelledStore.create(place, now.number, whole, now.edges.vertices.kind)
+
+    @classmethod
+    def open(
+        cls,
+        location: str,
+        version: int | None = None,
+        spark: SparkSession | None = None,
+        engine: str = "auto",
+        backend: str = "auto",
+    ) -> LabelledGraph:
+        """Open the graph that was saved at a location, and attach it to that.
+
+        With an older ``version`` it is as it was then, and takes no changes.
+        """
+        spark = session_at_hand(spark)
+        graph = cls(spark, engine, backend)
+        store, edges, vertices = loaded(Place(spark, location), version)
+        graph._now = Standing(edges.with_vertices(vertices), store.version)
+        graph._store = store
+        return graph
+
+    def refresh(self) -> int:
+        """Bring a reader, or a writer after a conflict, to the last version at its location; return its number."""
+        with self._changing():
+            if self._store is None or self._store.is_past:
+                raise OptionError("a graph at the last version of a location", f"{self!r}", "Call open(location).")
+            store, self._store = self._store, None
+            try:
+                for later in store.later():
+                    self._follow(later)
+                    store.version = later.version
+                store.uncertain = False
+            finally:
+                self._store = store
+            return self._now.number
+
+    def use(self, spark: SparkSession) -> None:
+        """Go on in another session; closures are built again there, unless all are in this process for good."""
+        ensure_open(spark)
+        with self._changing():
+            self._spark = spark
+            if self._store is not None:
+                self._store.place = Place(spark, self._store.place.location)
+            self._closures.use(spark, None if self._asked[1] == "local" else self._engine)
+
+    # --- closures ----------------------------------------------------------------------------
+
+    def closure(self, labels: Collection[str] | None = None) -> LabelClosure:
+        """Return the closure over the edges that have one of these labels; by default over all edges.
+
+        It is built when it is first asked for, and kept up to date from then on. The same labels give the same
+        object. A label that no edge has may come later.
+
+        Examples
+        --------
+        >>> g = LabelledGraph.from_edges([(1, 2, "depends"), (2, 3, "recommends")])
+        >>> g.closure(labels={"depends"}).reaches(1, 3), g.closure().reaches(1, 3)
+        (False, True)
+        """
+        wanted = checked_labels(labels)
+        with self._changing() as now:
+            found = self._closures.get(wanted)
+            if found is None:
+                found = LabelClosure(self._engine(), self._spark, self, wanted)
+                self._closures.add(found, now.edges, now.number)
+            return found
+
+    @property
+    def closures(self) -> list[LabelClosure]:
+        """The closures that are kept up to date."""
+        return list(self._closures)
+
+    @contextmanager
+    def reading(self) -> Iterator[int]:
+        """Hold up changes, so that several questions, to whichever closures, are answered for one version; give it.
+
+        Each single answer is that of one version anyway.
+        """
+        with self._changing() as now:
+            yield now.number
+
+    # --- changing ----------------------------------------------------------------------------
+
+    def insert(
+        self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst", label: str = "label"
+    ) -> BatchResult:
+        """Insert labelled edges, as one batch; ends that are not there yet become vertices."""
+        return self._change(read_edges(edges, (src, dst, label), inserting=True), strict=strict)
+
+    def delete(
+        self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst", label: str = "label"
+    ) -> BatchResult:
+        """Delete labelled edges, as one batch; an edge with another label, and the ends, stay."""
+        return self._change(read_edges(edges, (src, dst, label), inserting=False), strict=strict)
+
+    def apply(
+        self,
+        changes: Table,
+        *,
+        strict: bool = False,
+        op: str = "op",
+        src: str = "src",
+        dst: str = "dst",
+        label: str = "label",
+        timestamp: str = "timestamp",
+    ) -> BatchResult:
+        """Insert and delete labelled edges, as one batch; one without changes makes no version.
+
+        Parameters
+        ----------
+        changes
+            Columns ``op``, ``src``, ``dst`` and ``label``, or such tuples. See `DynamicClosure.apply` for the words
+            that ``op`` may be, and for which change counts where an edge with its label is named more than once.
+        strict
+            Whether a change that changes nothing is an error.
+        op, src, dst, label, timestamp
+            What these columns are called in ``changes``.
+        """
+        return self._change(read_changes(changes, (op, src, dst, label), timestamp), strict=strict)
+
+    def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
+        """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``."""
+        names = read_vertices(vertices, "vertex")
+        with self._changing() as now:
+            if not len(names):
+                return BatchResult(now.number)
+            table = now.edges.vertices
+            numbers, every = table.known_numbers(names), now.edges.among(None).edges
+            held = np.isin(numbers, every.sources) | np.isin(numbers, every.targets)
+            if held.any():
+                vertex = names[int(np.argmax(held))].as_py()
+                raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
+            edges = LabelledEdges(table.dropped(numbers), now.edges.by_label)
+            return self._done(now, edges, Batch({}, {}, names[:0], numbers[:0], Tally()), encoded(names)[1])
+
+    def close(self) -> None:
+        """Let all closures go, with what they have on Spark; whatever is asked from now on is an error."""
+        with self._lock:
+            for closure in self.closures:
+                closure.close()
+            self._now, self._closed = Standing(), True
+
+    # --- the edges ---------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """The number of the last batch."""
+        return self._standing().number
+
+    @property
+    def arrow(self) -> LabelledArrow:
+        """The edges, vertices and labels as they are now, as Arrow tables."""
+        return LabelledArrow(self._standing().edges)
+
+    def edges(self) -> DataFrame:
+        """The edges: ``src``, ``dst``, ``label``, a row for each label of an edge."""
+        return frame(session_for(self._spark), self.arrow.edges())
+
+    def vertices(self) -> DataFrame:
+        """The vertices: the column ``vertex``."""
+        return frame(session_for(self._spark), self.arrow.vertices())
+
+    def labels(self) -> DataFrame:
+        """The labels that edges have: ``label``, and ``edges``, how many have it."""
+        return frame(session_for(self._spark), self.arrow.labels())
+
+    def __len__(self) -> int:
+        """Return how many vertices there are."""
+        return len(self._standing().edges.vertices)
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "LabelledGraph(closed)"
+        now = self._now
+        sizes = f"{len(now.edges.vertices)} vertices, {len(now.edges)} edges with {len(now.edges.by_label)} labels"
+        return f"LabelledGraph({sizes}; {len(self._closures)} closures, version {now.number})"
+
+    def __enter__(self) -> Self:
+        self._standing()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # --- for closures of this graph ----------------------------------------------------------
+
+    def within(self, labels: frozenset[str] | None, changes: Table, names: Names, *, strict: bool) -> pa.Table:
+        """Return what changes of labelled edges come to among some labels: ``op``, ``src``, ``dst``."""
+        rows = read_changes(changes, names[:4], names[4])
+        edges = self._standing().edges
+        batch = edges.planned(rows, strict=strict)
+        after = edges.after(batch._replace(added=batch.added[:0]))  # the table of vertices stays
+        sides = effect(batch, edges.among(labels), after, labels)
+        ends = [np.concatenate([getattr(side, end) for side in sides]) for end in ("sources", "targets")]
+        src, dst = (
+            pa.array(names_of(numbers, edges.vertices.names, batch.added, batch.new), rows.ends.src.type)
+            for numbers in ends
+        )
+        op = pa.array(np.repeat([INSERT, DELETE], [len(side) for side in sides]), pa.string())
+        return pa.table([op, src, dst], ["op", "src", "dst"])
+
+    def forget(self, labels: frozenset[str] | None) -> None:
+        """Let the closure over some labels go."""
+        with self._lock:
+            self._closures.remove(labels)
+
+    # --- helpers -----------------------------------------------------------------------------
+
+    def _standing(self) -> Standing:
+        if self._closed:
+            raise ClosedError("a graph that is open", "one that was closed", "Build another one from its edges.")
+        return self._now
+
+    def _engine(self) -> Engine:
+        return registry.create(*self._asked, self._spark)
+
+    @contextmanager
+    def _changing(self) -> Iterator[Standing]:
+        """Be the only one who changes something; give the version that is current."""
+        with self._lock:
+            yield self._standing()
+
+    def _change(self, rows: Rows, *, strict: bool) -> BatchResult:
+        with self._changing() as now:
+            return self._advance(rows, strict=strict) if len(rows) else BatchResult(now.number)
+
+    def _advance(self, rows: Rows, *, strict: bool) -> BatchResult:
+        """Make the next version."""
+        batch = self._now.edges.planned(rows, strict=strict)
+        return self._done(self._now, self._now.edges.after(batch), batch)
+
+    def _follow(self, later: Later) -> None:
+        """Do what another writer did."""
+        if len(later.dropped):
+            self.drop(later.dropped)
+        else:
+            self._advance(later.changes, strict=False)
+
+    def _write(self, edges: LabelledEdges, batch: Batch, dropped: pa.Array) -> None:
+        """Make a batch durable, where the graph is at a location."""
+        if self._store is None:
+            return
+        named = LabelledArrow(edges)
+        self._store.write(Change(named.named(batch.inserted), named.named(batch.deleted), dropped[:0], dropped))
+
+    def _done(self, now: Standing, edges: LabelledEdges, batch: Batch, dropped: pa.Array | None = None) -> BatchResult:
+        """Bring a batch to all closures and to the location, or to none."""
+        if self._store is not None:
+            self._store.require_changeable()
+        with self._closures.advancing(edges, batch):
+            self._write(edges, batch, edges.vertices.names([]) if dropped is None else dropped)
+        self._now = Standing(edges, now.number + 1, now.tally + batch.last)
+        self._closures.show()
+        last = batch.last
+        return BatchResult(now.number + 1, last.inserted, last.deleted, last.ignored)

@@ -1,0 +1,209 @@
+"""Labelled graphs at a location: what was saved is what is opened, whoever writes and whatever fails."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+
+import pytest
+
+from dyntc_spark import DynamicClosure, LabelledGraph
+from dyntc_spark.errors import (
+    ConflictError,
+    DyntcError,
+    InputError,
+    LocationError,
+    OptionError,
+    StorageError,
+    VersionError,
+    VertexTypeError,
+)
+from dyntc_spark.graph.labels import store
+from dyntc_spark.graph.store import steps
+from tests.graph.test_labels import pairs_of, rows
+
+STAFF = [("anna", "staff", "member"), ("staff", "wiki", "viewer"), ("anna", "wiki", "owner")]
+
+
+@pytest.fixture
+def location(tmp_path):
+    return f"{tmp_path}/graph"
+
+
+def same(one, other):
+    assert rows(one.arrow.edges()) == rows(other.arrow.edges())
+    assert set(one.arrow.vertices()["vertex"].to_pylist()) == set(other.arrow.vertices()["vertex"].to_pylist())
+    assert one.version == other.version
+
+
+def test_a_graph_that_is_opened_goes_on(location):
+    g = LabelledGraph.from_edges(STAFF, vertices=["carol"])
+    g.insert([("ben", "staff", "member")])
+    g.save(location)
+    g.apply([("delete", "anna", "wiki", "owner"), ("insert", "anna", "wiki", "viewer")])
+    g.delete([("ben", "staff", "member")])
+    g.drop(["ben"])
+    g.insert([STAFF[0]])  # nothing new: a version all the same
+    opened = LabelledGraph.open(location)
+    same(opened, g)
+    assert opened.version == 5
+    assert opened.closure({"member", "viewer"}).reaches("anna", "wiki")
+    opened.insert([("ben", "wiki", "owner")])
+    assert g.refresh() == 6
+    same(opened, g)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_sequence(seed, location, monkeypatch):
+    monkeypatch.setattr(store, "COMPACT_VERSIONS", 4)
+    chance = random.Random(seed)  # noqa: S311
+
+    def edge():
+        return chance.choice("abcde"), chance.choice("abcde"), chance.choice("xyz")
+
+    g = LabelledGraph.from_edges([edge() for _ in range(6)])
+    g.save(location)
+    reader, seen = LabelledGraph.open(location), [rows(g.arrow.edges())]
+    closure = reader.closure({"x", "y"})
+    for step in range(12):
+        ends = {end for row in seen[-1] for end in row[:2]}
+        alone = [name for name in g.arrow.vertices()["vertex"].to_pylist() if name not in ends]
+        if step % 4 == 3 and alone:
+            g.drop(alone)
+        else:
+            g.apply([(chance.choice(["insert", "delete"]), *edge()) for _ in range(4)])
+        seen.append(rows(g.arrow.edges()))
+        if chance.random() < 0.4:
+            reader.refresh()
+            same(reader, g)
+    same(LabelledGraph.open(location), g)
+    reader.refresh()
+    known = set(g.arrow.vertices()["vertex"].to_pylist())
+    assert set(rows(closure.arrow.pairs())) == pairs_of(seen[-1], {"x", "y"}, known)
+    assert closure.version == reader.version == 12
+    for version, edges in enumerate(seen):
+        assert rows(LabelledGraph.open(location, version).arrow.edges()) == edges
+
+
+def test_an_older_version_takes_no_changes(location):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    g.delete([STAFF[0]])
+    old = LabelledGraph.open(location, 0)
+    assert old.closure().reaches("anna", "staff")
+    with pytest.raises(ConflictError, match="Open it without a version"):
+        old.insert([("x", "y", "z")])
+    with pytest.raises(OptionError):
+        old.refresh()
+    for version in (-1, 2):
+        with pytest.raises(VersionError, match="from 0 to 1"):
+            LabelledGraph.open(location, version)
+    with pytest.raises(OptionError):
+        LabelledGraph.from_edges(STAFF).refresh()
+
+
+def test_the_second_of_two_writers_is_refused(location):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    other = LabelledGraph.open(location)
+    closure = other.closure()
+    g.insert([("ben", "staff", "member")])
+    with pytest.raises(ConflictError, match=r"Call refresh\(\)"):
+        other.insert([("carol", "staff", "member")])
+    assert (other.version, closure.version, closure.reaches("anna", "wiki"), len(other)) == (0, 0, True, 3)
+    assert other.refresh() == 1
+    other.insert([("carol", "staff", "member")])
+    assert closure.reaches("carol", "wiki")
+    assert closure.reaches("ben", "wiki")
+    same(LabelledGraph.open(location), other)
+
+
+@pytest.mark.parametrize("step", ["publish", "confirm"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_write_that_fails_leaves_the_graph_as_it_was(step, after, location, monkeypatch):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    closure, run = g.closure(), steps.run
+
+    def failing(name, write):
+        if name == step:
+            if after:
+                run(name, write)
+            raise OSError("no room")
+        return run(name, write)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "run", failing)
+        if (step, after) == ("publish", True):  # it was published: the failure came after the fact
+            g.insert([("ben", "staff", "member")])
+        else:
+            with pytest.raises(StorageError):
+                g.insert([("ben", "staff", "member")])
+    if step == "confirm":
+        with pytest.raises(ConflictError, match="may have been published"):
+            g.insert([("dan", "staff", "member")])
+        assert g.refresh() == 1
+    there = step == "confirm" or after
+    assert closure.reaches("ben", "wiki", unknown="false") == there
+    assert g.version == closure.version == int(there)
+    g.insert([("carol", "staff", "member")])
+    same(LabelledGraph.open(location), g)
+
+
+def test_vertices_of_other_types(tmp_path):
+    day = dt.date(2026, 3, 2)
+    for number, (a, b) in enumerate(
+        [(1, 2), (day, day + dt.timedelta(1)), (dt.timedelta(1), dt.timedelta(2)), ({"a b": 1}, {"a b": 2})]
+    ):
+        location = f"{tmp_path}/{number}"
+        g = LabelledGraph.from_edges([(a, b, "x")])
+        g.save(location)
+        g.insert([(b, a, "y")])
+        opened = LabelledGraph.open(location)
+        assert opened.arrow.edges().schema == g.arrow.edges().schema
+        assert opened.closure().reaches(b, a)
+    g = LabelledGraph.from_edges([(1, 1, "x")])
+    g.save(f"{tmp_path}/numbers")
+    g.delete([(1, 1, "x")])
+    g.drop([1])
+    with pytest.raises(VertexTypeError):
+        g.insert([("a", "b", "x")])
+    assert len(g) == 0
+
+
+def test_locations_that_are_none(location, tmp_path):
+    g = LabelledGraph.from_edges(STAFF)
+    with pytest.raises(LocationError, match="a labelled graph at"):
+        LabelledGraph.open(location)
+    with pytest.raises(InputError, match="a graph with vertices"):
+        LabelledGraph.from_edges([]).save(location)
+    g.save(location)
+    with pytest.raises(LocationError, match="in the table 'labelled'"):
+        g.save(location)
+    with pytest.raises(LocationError, match="a closure at"):
+        DynamicClosure.open(location)
+    DynamicClosure.from_edges([("a", "b")]).save(f"{tmp_path}/closure")
+    with pytest.raises(LocationError, match="in the table 'commits'"):
+        g.save(f"{tmp_path}/closure")
+    with pytest.raises(LocationError, match=r"DynamicClosure\.open"):
+        LabelledGraph.open(f"{tmp_path}/closure")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "todo.txt").write_text("milk")
+    with pytest.raises(LocationError, match=r"todo\.txt"):
+        g.save(f"{tmp_path}/notes")
+    g.insert([("ben", "staff", "member")])  # it is still attached to the first one
+    same(LabelledGraph.open(location), g)
+
+
+def test_damaged_files_are_refused(location, tmp_path):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    file = max((tmp_path / "graph" / "labelled").glob("*.parquet"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+    with pytest.raises(DyntcError):
+        LabelledGraph.open(location)
+    file.unlink()
+    with pytest.raises(DyntcError):
+        LabelledGraph.open(location)
