@@ -50,9 +50,17 @@ def build(options: Namespace) -> int:
                 f"--engine {options.engine}",
                 "Leave --engine out, or build into another folder.",
             )
+        if options.multigraph and closure._graph.copies is None:  # noqa: SLF001
+            raise OptionError(
+                f"a set of edges, which {options.store!r} has",
+                "--multigraph",
+                "Leave it out, or build into another folder.",
+            )
         closure.reset(edges, src=options.src, dst=options.dst)
     else:
-        closure = DynamicClosure.from_edges(edges, engine=options.engine, src=options.src, dst=options.dst)
+        closure = DynamicClosure.from_edges(
+            edges, engine=options.engine, src=options.src, dst=options.dst, multigraph=options.multigraph
+        )
         _make_folder(options.store, place)
         closure._save_at(place)  # noqa: SLF001
     stats = closure.stats()

@@ -19,6 +19,7 @@ import pyarrow as pa
 from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.edge_set import EdgeSet, edges_of, keys_of
 from dyntc_spark.errors import CycleError, RedundantChangeError
+from dyntc_spark.graph.copies import Recount, net_counts
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.kinds import taken
 from dyntc_spark.graph.names import NewNames, edge_names, names_of
@@ -32,8 +33,8 @@ class BatchResult:
     """What a batch did to a closure."""
 
     version: int  #: of the closure, now
-    inserted: int = 0  #: edges that are new
-    deleted: int = 0  #: edges that are gone
+    inserted: int = 0  #: edges that are new; in a multigraph their copies
+    deleted: int = 0  #: edges that are gone; in a multigraph their copies
     ignored: int = 0  #: changes that changed nothing
 
 
@@ -45,6 +46,14 @@ class NetEffect:
     deleted: Edges
     #: For each change whether it changed nothing: an insertion of what was there, a deletion of what was not.
     redundant: Flags
+    recount: Recount | None = None  #: of a multigraph
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many edges come and go, in a multigraph with their copies."""
+        if self.recount is not None:
+            return self.recount.gained, self.recount.lost
+        return len(self.inserted), len(self.deleted)
 
 
 def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
@@ -73,6 +82,12 @@ class Planned(NamedTuple):
     new: Indices  #: the numbers that these are to get
     last: Tally
     rows: int  #: changes, whatever they come to
+    recount: Recount | None = None  #: of a multigraph
+
+    @property
+    def noted(self) -> tuple[Edges, Indices | None]:
+        """The edges that come; of a multigraph also those that stay in another number, and how many there are."""
+        return (self.inserted, None) if self.recount is None else self.recount.noted(self.inserted)
 
     @property
     def extent(self) -> int:
@@ -94,7 +109,10 @@ def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
     """
     table = graph.vertices
     numbers, inserting, names = changes.numbered(table)
-    net = net_effect(numbers, inserting, graph.edges)
+    if graph.copies is None:
+        net = net_effect(numbers, inserting, graph.edges)
+    else:
+        net = NetEffect(*net_counts(numbers, inserting, graph.edges, graph.copies))
     if strict and net.redundant.any():
         row = int(np.argmax(net.redundant))
         refuse_redundant(row, edge_names(numbers, row, table, names), inserting=bool(inserting[row]))
@@ -103,13 +121,14 @@ def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
         inserted, used = only_used(inserted, table.extent)
         added, new = taken(names, used), table.allotted(len(used))
         inserted = renumbered(inserted, table.extent, new)
+    gained, lost = net.sizes
     last = Tally(
-        inserted=len(inserted),
-        deleted=len(net.deleted),
+        inserted=gained,
+        deleted=lost,
         insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
         deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
     )
-    return Planned(inserted, net.deleted, added, new, last, len(numbers))
+    return Planned(inserted, net.deleted, added, new, last, len(numbers), net.recount)
 
 
 def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:

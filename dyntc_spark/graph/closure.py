@@ -19,6 +19,7 @@ from dyntc_spark.errors import InputError
 from dyntc_spark.graph import interop, numbering
 from dyntc_spark.graph.asking import Table, Vertex
 from dyntc_spark.graph.batch import BatchResult, naming_cycles, planned
+from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.history import Graph, Tally, Version
 from dyntc_spark.graph.inputs import Ends, of_kind, read_vertices
 from dyntc_spark.graph.kinds import encoded
@@ -92,6 +93,7 @@ class DynamicClosure(Streamed):
         src: str = "src",
         dst: str = "dst",
         names: str = "auto",
+        multigraph: bool = False,
     ) -> DynamicClosure:
         """Make the closure of a graph.
 
@@ -116,6 +118,9 @@ class DynamicClosure(Streamed):
         names
             Where names of vertices are: ``"driver"``, in this process; ``"spark"``, in a DataFrame, so that only
             numbers come here; ``"auto"``, on Spark if they come in a DataFrame and are more than 10 million.
+        multigraph
+            Whether to count parallel edges: one that was inserted twice is there until it was deleted twice. Paths are
+            the same. By default an edge is there or not.
 
         Examples
         --------
@@ -133,8 +138,8 @@ class DynamicClosure(Streamed):
         closure._asked, closure._names = (engine, backend), names
         read = numbering.begun(edges, vertices, (src, dst), names, spark)
         with closure._door.changing() as now:
-            graph, repeated = closure._begun(read)
-            last, tally = Tally(inserted=len(graph.edges)), Tally(insertions_ignored=repeated)
+            graph, repeated = closure._begun(read, multigraph=multigraph)
+            last, tally = Tally(inserted=graph.size), Tally(insertions_ignored=repeated)
             closure._door.publish(replace(now, graph=graph, before=graph, last=last, tally=tally))
         return closure
 
@@ -243,7 +248,8 @@ class DynamicClosure(Streamed):
         """
         if self._is_known(batch_id):
             return BatchResult(self.version)
-        read = read_batch(self._graph.vertices, changes, (op, src, dst), timestamp)
+        graph = self._graph
+        read = read_batch(graph.vertices, changes, (op, src, dst), timestamp, ordered=graph.copies is None)
         return self._change(read, strict=strict, batch_id=batch_id)
 
     def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
@@ -281,11 +287,13 @@ class DynamicClosure(Streamed):
         read = numbering.begun(edges, vertices, (src, dst), names, self._spark)
         with self._door.changing() as now:
             self._begin()
-            graph, repeated = self._begun(read)
-            version = now.next(graph, Tally(inserted=len(graph.edges)))
+            graph, repeated = self._begun(read, multigraph=now.graph.copies is not None)
+            version = now.next(graph, Tally(inserted=graph.size))
             version = replace(version, tally=now.tally + Tally(insertions_ignored=repeated))
             kept = None if graph.vertices.on_spark else graph.vertices.names()
-            return self._done(version, None, Batch(RESET, graph.edges.edges, vertices=kept))
+            edges = graph.edges.edges
+            counts = None if graph.copies is None else graph.counts(edges)
+            return self._done(version, None, Batch(RESET, edges, vertices=kept, counts=counts))
 
     def on_spark(self, spark: SparkSession | None = None) -> None:
         """Move the state to Spark, as a DataFrame of blocks; answers are the same."""
@@ -333,7 +341,7 @@ class DynamicClosure(Streamed):
 
     # --- helpers -----------------------------------------------------------------------------
 
-    def _begun(self, read: Begun) -> tuple[Graph, int]:
+    def _begun(self, read: Begun, *, multigraph: bool) -> tuple[Graph, int]:
         """Let the engine close other edges; give their graph, and how many of them were there more than once."""
         vertices = read.vertices
         if len(vertices):
@@ -341,8 +349,8 @@ class DynamicClosure(Streamed):
         with progress("building", 1) as shown, naming_cycles(vertices.names, pa.nulls(0), np.arange(0)):
             shown.at(f"closing, engine {self._engine.current.name}")
             self._door.advance(lambda: self._engine.init(read.edges, vertices.extent), mend=lambda: None)
-        graph = Graph(vertices, EdgeSet.of(read.edges))
-        return graph, len(read.edges) - len(graph.edges)
+        graph = Graph(vertices, EdgeSet.of(read.edges), copies=Copies.of(read.edges) if multigraph else None)
+        return graph, len(read.edges) - graph.size
 
     def _change(self, changes: Changes, *, strict: bool, batch_id: str | int | None = None) -> BatchResult:
         """Bring a batch to its net effect, to the engine and into the graph."""
@@ -353,14 +361,15 @@ class DynamicClosure(Streamed):
             batch = planned(now.graph, changes, strict=strict)
             if not batch.rows:
                 return BatchResult(now.number)
-            inserted, deleted, added, new, last, _ = batch
+            inserted, deleted, added, new, last, *_ = batch
             if len(inserted) or len(deleted):
                 with naming_cycles(now.graph.vertices.names, added, new):
                     self._door.advance(lambda: self._told(inserted, deleted, batch.extent))
-            version = now.next(now.graph.after(inserted, deleted, added, new), last)
+            noted, counts = batch.noted
+            version = now.next(now.graph.after(noted, deleted, added, new, counts), last)
             touched = Touched(np.concatenate([inserted.sources, deleted.sources, new]), new)
             known_as = None if batch_id is None else str(batch_id)
-            return self._done(version, touched, Batch(BATCH, inserted, deleted, None, known_as))
+            return self._done(version, touched, Batch(BATCH, noted, deleted, None, known_as, counts))
 
     def _done(self, version: Version, touched: Touched | None, batch: Batch) -> BatchResult:
         """Commit a version that a batch has led to, and return what the batch did."""
