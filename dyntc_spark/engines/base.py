@@ -163,6 +163,11 @@ class Engine(ABC):
         """
         return None
 
+    def change_counts(self) -> tuple[int, int] | None:
+        """How many pairs the last batch made reachable, and how many unreachable; None where only a job could tell."""
+        found = self.changes() if self.backend == "local" else None
+        return None if found is None else (len(found[0]), len(found[1]))
+
     def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The pairs that the last batch changed: ``src int``, ``dst int``, ``won boolean`` (true: new, false: gone).
 

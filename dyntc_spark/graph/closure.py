@@ -18,7 +18,7 @@ from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph import interop, numbering
 from dyntc_spark.graph.asking import Table, Vertex
-from dyntc_spark.graph.batch import BatchResult, naming_cycles, planned
+from dyntc_spark.graph.batch import BatchResult, ChangedPairs, naming_cycles, planned
 from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.history import Graph, Tally, Version
 from dyntc_spark.graph.inputs import Ends, of_kind, read_vertices
@@ -375,7 +375,8 @@ class DynamicClosure(Streamed):
         """Commit a version that a batch has led to, and return what the batch did."""
         self._committed(version, touched, batch)
         done = version.last
-        return BatchResult(version.number, done.inserted, done.deleted, done.ignored)
+        pairs = ChangedPairs(self._door.counting(version.number))
+        return BatchResult(version.number, done.inserted, done.deleted, done.ignored, pairs)
 
     def _told(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
         """Tell the engine about a batch, for which it has to have so many vertices at least."""
