@@ -74,13 +74,13 @@ def main(arguments: list[str]) -> int:
         print(__doc__.strip())
         return 0 if arguments else 2
     if command == "demo":
-        install(set())
+        install({"[spark]"})
         return call([str(PYTHON), "-m", "dyntc_spark.demo", *rest])
     if command == "test":
         install({"[delta]", "dev"})
         return run_tests(rest)
     if command in {"bench", "soak"}:
-        install({"[delta]" if command == "soak" else "bench"})
+        install({"[delta]"} if command == "soak" else {"[spark]", "bench"})
         return call([str(PYTHON), "-m", "benchmarks.soak" if command == "soak" else "benchmarks", *rest])
     if command == "check-install" and not rest:
         return check_install()

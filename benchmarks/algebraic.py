@@ -29,9 +29,10 @@ from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.eliminate import inverted
 from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.kernels import modular, sparse

@@ -31,7 +31,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import Line, report
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
 from dyntc_spark.engines.deterministic.logarithmic import Logarithmic

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from benchmarks.suite import workloads
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 SEED, QUESTIONS = 5, 100_000
 MOST_PAIRS_AS_ROWS = 2 * 10**8  # sorted rows take four bytes for each

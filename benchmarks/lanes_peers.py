@@ -21,7 +21,7 @@ from benchmarks.suite import single_machine, streaming
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.system import NotTriedError, Recomputing, System
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.kernels.ids import Indices
 
 

@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.harness import Line, ratio, report, take_turns
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 

@@ -30,8 +30,8 @@ from benchmarks.suite.on_spark import closed_by_joins
 from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.engines.topology import Topology
 from dyntc_spark.kernels.compile import compiled

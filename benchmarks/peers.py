@@ -22,7 +22,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.harness import cause
 from benchmarks.path_counting import semi_naive
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Engine
 
 PATHWAY = Path(__file__).parent / "pathway_peer.py"
 

@@ -31,8 +31,9 @@ from benchmarks.harness import Line, report
 from benchmarks.packages import Packages
 from dyntc_spark import session
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 

@@ -25,8 +25,7 @@ from benchmarks import lanes_graphs
 from benchmarks.lanes_graphs import Graph
 from benchmarks.packages import Packages
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.lanes import in_process, tasks
 from dyntc_spark.engines.lanes.build import numbered
 from dyntc_spark.kernels.lanes import build

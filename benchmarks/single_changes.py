@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from benchmarks.harness import Line, report
 from benchmarks.refresh import DATA
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes import build as lanes_build
 from dyntc_spark.engines.lanes.engine import Lanes
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import dyntc_spark
 from dyntc_spark import datasets, errors, session
 from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.closure import Verification
+from dyntc_spark.graph.upkeep import Verification
 
 CLASSES = [
     dyntc_spark.DynamicClosure,

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,9 @@ def main(picture: str = "dyntc-demo.svg", *, spark: bool = True) -> int:
     compile_kernels(edges.slice(0, 5_000))
     c = build(edges)
     agree = change(c, edges, changes)
-    if spark:
+    if spark and find_spec("pyspark") is None:
+        print("\nOn Spark: left out, there is no pyspark here.")
+    elif spark:
         from dyntc_spark import session  # noqa: PLC0415  (only now is Spark needed)
 
         started = session.local()
@@ -114,7 +117,7 @@ def change(c: DynamicClosure, edges: pa.Table, changes: pa.Table) -> bool:
 
 def on_spark(spark: SparkSession, c: DynamicClosure, changes: pa.Table) -> bool:
     """Move a closure to Spark's DataFrames of blocks, apply the same changes there, and compare the answers."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     _heading("On Spark: the same state as a DataFrame of blocks")
     moved = DynamicClosure.from_edges(c.arrow.edges(), spark=spark, vertices=c.arrow.vertices())
@@ -153,7 +156,7 @@ def in_sql(spark: SparkSession, c: DynamicClosure) -> None:
 
 def draw(c: DynamicClosure, place: Path) -> None:
     """Write the picture of the closure's matrix."""
-    text = c._door.ask(lambda version, closure: svg(version.graph, closure))  # noqa: SLF001  (what a notebook shows)
+    text = c._parts.door.ask(lambda version, closure: svg(version.graph, closure))  # noqa: SLF001  (what a notebook shows)
     place.write_text(text, encoding="utf-8")
     print(f"\nThe picture of the matrix, packages in a topological order: {place.resolve()}")
 

@@ -21,9 +21,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
-
 from dyntc_spark.errors import SetupError
+from dyntc_spark.lazy_pyspark import pyspark_module
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +98,7 @@ def environment() -> Iterator[None]:
 
 def spark_home() -> Path:
     """Return the folder of the pyspark package, which holds Spark itself."""
-    return Path(pyspark.__file__).parent
+    return Path(pyspark_module("pyspark").__file__).parent
 
 
 @functools.cache
@@ -191,7 +190,7 @@ def _find_delta_jars(ivy: Path) -> list[Path]:
     except importlib.metadata.PackageNotFoundError:
         remedy = 'Install it: pip install "dyntc-spark[delta]".'
         raise SetupError("the package delta-spark", "an environment without it", remedy) from None
-    spark = ".".join(pyspark.__version__.split(".")[:2])
+    spark = ".".join(pyspark_module("pyspark").__version__.split(".")[:2])
     names = [name.format(spark=spark) for name in _DELTA_JARS]
     jars = [ivy / "jars" / f"io.delta_{name}-{version}.jar" for name in names]
     if not all(jar.exists() for jar in jars):

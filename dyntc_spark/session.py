@@ -14,17 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException, PySparkRuntimeError
-from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
-
 from dyntc_spark import machine
 from dyntc_spark.errors import SessionError, SetupError
+from dyntc_spark.lazy_pyspark import is_loaded, spark_errors, sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pyspark.sql import SparkSession
+
 _log = logging.getLogger(__name__)
+
+# One of these variables is set in a process that is to use Spark Connect, or has used it.
+_CONNECT = {"SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"}
 
 _MOST_MEMORY = 8 << 30  # bytes: more heap than this seldom helps on one machine, Python workers need the rest
 
@@ -74,7 +76,13 @@ def local(
     >>> local(1) is spark
     True
     """
-    existing = _existing()
+    if sql.is_remote():
+        raise SessionError(
+            "a process that does not use Spark Connect",
+            "one that does (a remote session was made here, or SPARK_REMOTE is set)",
+            "Use the remote session, or start the local one in a process of its own.",
+        )
+    existing = _active()
     if existing is not None:
         return existing
     chosen = config or {}
@@ -116,17 +124,19 @@ def session_for(given: SparkSession | None) -> SparkSession:
     if given is not None:
         ensure_open(given)
         return given
-    if not is_remote():
+    if not sql.is_remote():
         return local()
     try:
-        return SparkSession.active()
-    except PySparkRuntimeError:
+        return sql.SparkSession.active()
+    except spark_errors.PySparkRuntimeError:
         return _remote()
 
 
 def session_at_hand(given: SparkSession | None) -> SparkSession | None:
     """Return the session that `session_for` would return; None where a local one would have to be started."""
-    return session_for(given) if given is not None or is_remote() else _existing()
+    if given is not None or (not _CONNECT.isdisjoint(os.environ) and sql.is_remote()):
+        return session_for(given)
+    return _active() if is_loaded() else None
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -180,7 +190,7 @@ def beside(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSe
         try:
             for key, value in settings.items():
                 other.conf.set(key, value)
-        except PySparkException as error:
+        except spark_errors.PySparkException as error:
             _log.debug("a session beside the user's takes no settings: %s", error)
             yield spark
         else:
@@ -216,7 +226,7 @@ def is_from_spark(error: Exception) -> bool:
     """
     # By name: py4j is not there where only Spark Connect's client is installed.
     package = type(error).__module__.partition(".")[0]
-    return isinstance(error, PySparkException) or package in {"py4j", "grpc"}
+    return package in {"py4j", "grpc"} or (is_loaded() and isinstance(error, spark_errors.PySparkException))
 
 
 def _read_conf(name: str) -> dict[str, str]:
@@ -238,7 +248,7 @@ def _start(settings: Mapping[str, str], chosen: Mapping[str, str]) -> SparkSessi
         for key, separator in _LISTS.items()
         if key in settings and key in chosen
     }
-    return SparkSession.builder.config(map={**settings, **chosen, **joined}).getOrCreate()
+    return sql.SparkSession.builder.config(map={**settings, **chosen, **joined}).getOrCreate()
 
 
 def _has_catalog(spark: SparkSession) -> bool:
@@ -262,16 +272,10 @@ def _copy(spark: SparkSession) -> SparkSession:
     return other
 
 
-def _existing() -> SparkSession | None:
-    if is_remote():
-        raise SessionError(
-            "a process that does not use Spark Connect",
-            "one that does (a remote session was made here, or SPARK_REMOTE is set)",
-            "Use the remote session, or start the local one in a process of its own.",
-        )
+def _active() -> SparkSession | None:
     try:
-        spark = SparkSession.active()
-    except PySparkRuntimeError:
+        spark = sql.SparkSession.active()
+    except spark_errors.PySparkRuntimeError:
         return None
     return spark if is_open(spark) else None
 
@@ -279,8 +283,8 @@ def _existing() -> SparkSession | None:
 def _remote() -> SparkSession:
     """Return a session at the server that SPARK_REMOTE names."""
     try:
-        return SparkSession.builder.getOrCreate()
-    except PySparkRuntimeError as error:
+        return sql.SparkSession.builder.getOrCreate()
+    except spark_errors.PySparkRuntimeError as error:
         raise SessionError(
             "a Spark session",
             f"none: {error}",

@@ -26,6 +26,7 @@ from dyntc_spark import machine, session
 SPARK_KIND = os.environ.get("DYNTC_TEST_SPARK") or "classic"
 CLUSTER = "local-cluster[2,1,1024]"  # executors, cores of each, MiB of each
 START_SECONDS = 120
+INNER_LAYERS = {"blocks", "matrices", "engines"}
 
 # Spark makes single examples slow. CI draws the same examples every time.
 hypothesis.settings.register_profile("dyntc", deadline=None, derandomize="CI" in os.environ)
@@ -40,7 +41,8 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others.
 
-    Those marked ``classic`` are slow on Spark Connect.
+    On Spark Connect those marked ``classic`` are slow, and so are those of the layers below `graph`, whose DataFrames
+    are the same on every Spark, except for those marked ``cluster`` or ``connect``.
     """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
@@ -48,10 +50,16 @@ def pytest_collection_modifyitems(config, items):
     if "slow" in config.option.markexpr:
         return
     wanted = config.getoption("--slow")
-    slow = {"slow", "classic"} if SPARK_KIND == "connect" else {"slow"}
-    left = [item for item in items if any(mark in item.keywords for mark in slow) != wanted]
-    items[:] = [item for item in items if any(mark in item.keywords for mark in slow) == wanted]
-    config.hook.pytest_deselected(items=left)
+    config.hook.pytest_deselected(items=[item for item in items if _is_slow(item) != wanted])
+    items[:] = [item for item in items if _is_slow(item) == wanted]
+
+
+def _is_slow(item):
+    marks = item.keywords
+    if SPARK_KIND != "connect":
+        return "slow" in marks
+    elsewhere = item.path.parent.name in INNER_LAYERS and "cluster" not in marks and "connect" not in marks
+    return "slow" in marks or "classic" in marks or elsewhere
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +74,7 @@ def spark(tmp_path_factory):
 def _clean_catalog(request):
     """Leave no view and no cached table to the next test; the layers below `graph` make none."""
     yield
-    if "spark" in request.fixturenames and request.path.parent.name not in {"blocks", "matrices", "engines"}:
+    if "spark" in request.fixturenames and request.path.parent.name not in INNER_LAYERS:
         catalog = request.getfixturevalue("spark").catalog
         catalog.clearCache()
         for table in catalog.listTables():

@@ -186,13 +186,13 @@ def check_forged_edges(data):
         changed = changed[:28] + struct.pack("<I", crc) + changed[32:]
     closure = DynamicClosure.from_edges([])
     try:
-        closure._engine.init(edges_in([changed], size).edges, size)
+        closure._parts.door.engine.init(edges_in([changed], size).edges, size)
     except DyntcError:
         return
-    found = closure._engine.descendants(np.arange(size))
+    found = closure._parts.door.engine.descendants(np.arange(size))
     assert found.targets.min() >= 0
-    assert found.targets.max() < closure._engine.vertices
-    closure._engine.grow(closure._engine.vertices + 1)
+    assert found.targets.max() < closure._parts.door.engine.vertices
+    closure._parts.door.engine.grow(closure._parts.door.engine.vertices + 1)
 
 
 def _lengths(rows):

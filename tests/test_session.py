@@ -13,6 +13,7 @@ import types
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 
 from dyntc_spark import machine, session
@@ -289,7 +290,7 @@ def test_delta_that_is_not_wanted(monkeypatch, tmp_path):
 
 
 def test_delta_jars_are_found_without_a_fetch(unreachable, monkeypatch):
-    monkeypatch.setattr(machine.pyspark, "__version__", "4.2.0")
+    monkeypatch.setattr(pyspark, "__version__", "4.2.0")
     (unreachable / "jars").mkdir()
     for name in machine._DELTA_JARS:
         (unreachable / "jars" / f"io.delta_{name.format(spark='4.2')}-4.4.0.jar").touch()

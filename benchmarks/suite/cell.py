@@ -23,7 +23,7 @@ from benchmarks.suite.digest import Digest
 from benchmarks.suite.oracle import coded
 from benchmarks.suite.system import NotTriedError, Recomputing, System
 from benchmarks.suite.workloads import Batch, Group, Workload
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 Tell = Callable[[dict[str, Any]], None]
 SLOW_STARTS = 4  #: so many times ``slow`` may the first Init take before a second one is too long

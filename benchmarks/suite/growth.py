@@ -16,8 +16,9 @@ import numpy as np
 
 from benchmarks.suite import ours, workloads
 from benchmarks.suite.workloads import Workload
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.recompute import Recompute
 
 SIZES_OF_BATCHES = (1, 3, 10, 30, 100, 300)

@@ -14,7 +14,7 @@ from benchmarks.suite.digest import SQL_DIGEST, Digest
 from benchmarks.suite.system import NotTriedError, Recomputing
 from benchmarks.suite.workloads import Workload
 from dyntc_spark import session
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 GRAPHFRAMES_JAR = "DYNTC_GRAPHFRAMES_JAR"
 MOST_LANDMARKS = 2_000  # shortest paths to every vertex: n maps of n entries

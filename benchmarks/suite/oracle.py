@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.suite.digest import PRIME, A, B, Digest
 from benchmarks.suite.workloads import Workload, replaced
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 
 def digest(edges: Edges, vertices: int) -> Digest:

@@ -11,8 +11,10 @@ from benchmarks.suite import on_spark
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.system import NotTriedError, System
 from benchmarks.suite.workloads import Workload, lineage, made, random_digraph
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.engines.abilities import rows_on_spark
+from dyntc_spark.engines.base import Engine
 
 #: Engines with n x n states that are there to study the paper; on Spark they are tried up to `FAR_VERTICES`.
 STUDIES = ("logarithmic", "divide_conquer")
@@ -86,7 +88,7 @@ class Ours(System):
 
     def digest(self) -> Digest:
         """Digest the closure where it is: on Spark by SQL, when its rows are there."""
-        rows = self.engine.rows(self._session.spark) if self._session else None
+        rows = rows_on_spark(self.engine, self._session.spark) if self._session else None
         if rows is None:
             return Digest.of(self._parts())
         pairs = rows.selectExpr("CAST(number AS BIGINT) AS src", "explode(CAST(reached AS ARRAY<BIGINT>)) AS dst")

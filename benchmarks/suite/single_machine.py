@@ -13,7 +13,7 @@ import pyarrow as pa
 from benchmarks.suite.digest import SQL_DIGEST, Digest
 from benchmarks.suite.system import NotTriedError, Recomputing
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.kernels.ids import Indices
 
 MOST_NETWORKX = 20_000  # vertices; it takes minutes above

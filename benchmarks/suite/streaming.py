@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.system import NotTriedError, System
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 PROGRAM = Path(__file__).parents[1] / "pathway_peer.py"
 

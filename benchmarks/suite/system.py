@@ -12,7 +12,7 @@ import numpy.typing as npt
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.oracle import changed
 from benchmarks.suite.workloads import Workload
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 
 class NotTriedError(Exception):

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.packages import Packages
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 Batch = tuple[Edges, Edges]  #: what is inserted, what is deleted
 #: The share of insertions in a script.

@@ -7,14 +7,15 @@ a dozen calls to the JVM, which over hundreds of matrices took longer than the j
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+from typing import TYPE_CHECKING, Any
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.superstep import Kind, Where
 from dyntc_spark.errors import EntryValueError
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 #: A row of a relation: a number, and the numbers that it is related to.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.local import LocalState
 from dyntc_spark.blocks.spark import SparkState
@@ -17,6 +16,10 @@ from dyntc_spark.blocks.workers import Batches
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Sparse
+from dyntc_spark.lazy_pyspark import sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: The columns of the table; ``nnz`` counts the entries that are not zero.
 BLOCKS = "matrix string, bi int, bj int, codec string, nnz bigint, bytes bigint, payload binary"
@@ -59,7 +62,7 @@ def exhibit(state: State, spark: SparkSession) -> DataFrame:
             for name in state.kinds
             if name in kept.frame.columns
         ]
-        return reduce(DataFrame.unionAll, frames) if frames else exhibited((), spark)
+        return reduce(sql.DataFrame.unionAll, frames) if frames else exhibited((), spark)
     raise OptionError("a state in this process or on Spark", type(state).__name__, "Move it first.")
 
 

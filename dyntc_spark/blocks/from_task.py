@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.columns import cell_schema
@@ -23,6 +22,7 @@ from dyntc_spark.blocks.state import bounds
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.block import Block
+from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.session import ensure_open
 
 #: A state in the process that makes it, and Boolean blocks, by a number each, that the driver is told.

@@ -38,16 +38,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.releases import releases
 from dyntc_spark.errors import SetupError
+from dyntc_spark.lazy_pyspark import F, pyspark_module, sql
 from dyntc_spark.session import ensure_open, is_connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Materialisation: TypeAlias = Literal["local_checkpoint", "parquet", "delta"]
 #: Runs an action that starts a job, under a description.
@@ -106,7 +107,7 @@ class LocalCheckpoint(Lineage):
         own = F.lit(uuid.uuid4().hex).isNotNull()
 
         def fill() -> tuple[DataFrame, pa.Table]:
-            made = frame.where(own).persist(StorageLevel.MEMORY_AND_DISK)
+            made = frame.where(own).persist(pyspark_module("pyspark").StorageLevel.MEMORY_AND_DISK)
             try:
                 return made, _reports(made).toArrow()
             except BaseException:
@@ -195,7 +196,7 @@ def looking(kept: Iterable[Kept]) -> DataFrame:
     Blocks of a local checkpoint go with their executor, and only a job that reads them finds out.
     """
     nothing = F.spark_partition_id() < 0  # which Spark does not know beforehand
-    return reduce(DataFrame.unionAll, (each.frame.where(nothing).select(F.lit(0).alias("found")) for each in kept))
+    return reduce(sql.DataFrame.unionAll, (each.frame.where(nothing).select(F.lit(0).alias("found")) for each in kept))
 
 
 def _reports(kept: DataFrame) -> DataFrame:

@@ -9,9 +9,12 @@ a right one by the ``p`` parts of its block column.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.columns import all_of, any_of, arrow_columns, cell_schema, checked_columns, where_true, within
@@ -35,7 +33,11 @@ from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
 from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
 from dyntc_spark.errors import LostBlocksError, SessionError, ShapeMismatchError
+from dyntc_spark.lazy_pyspark import F, is_frame, sql
 from dyntc_spark.session import ensure_open, is_from_spark, parallelism
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 JOINED_BYTES = 8 * 2**20
 _LAST = 2**31 - 1  # an inner index beyond all others
@@ -164,7 +166,7 @@ class SparkState(State):
             cells.select(place.part(bi, bj), F.lit(_LAST).alias("inner"), F.lit(2).alias("side"), "bi", "bj",
                          *shared, *carried),
         ]  # fmt: skip
-        routed = place.route(reduce(DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
+        routed = place.route(reduce(sql.DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
         task = workers.multiplying(kind, self.kinds[left], (left, right), carried)
         product = routed.mapInArrow(task, cell_schema("payload", *carried))
         kept_product, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
@@ -297,7 +299,7 @@ class SparkBackend(Backend):
 
     def from_entries(self, entries: DataFrame | EntryArrays, kind: Kind, name: str) -> SparkState:
         """Make a matrix of a DataFrame ``row, column[, value]`` or of arrays: one job."""
-        if not isinstance(entries, DataFrame):
+        if not is_frame(entries):
             return self.from_local(LocalBackend().from_entries(entries, kind, name))
         ensure_open(self.spark)
         frame = checked_columns(entries, kind)
@@ -312,7 +314,7 @@ class SparkBackend(Backend):
 
     def from_blocks(self, blocks: DataFrame | Iterable[BlockRow], kind: Kind, name: str) -> SparkState:
         """Make a matrix of a DataFrame (or rows) ``bi, bj, payload``, each block checked: one job."""
-        if not isinstance(blocks, DataFrame):
+        if not is_frame(blocks):
             return self.from_local(LocalBackend().from_blocks(blocks, kind, name))
         ensure_open(self.spark)
         wanted = {"bi": "int", "bj": "int", "payload": "binary"}

@@ -28,6 +28,8 @@ from dyntc_spark.errors import (
 )
 from dyntc_spark.graph.closure import DynamicClosure
 from dyntc_spark.graph.kinds import canonical
+from dyntc_spark.graph.location import StoredVersion
+from dyntc_spark.graph.parts import Parts
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.store import Store
 
@@ -43,27 +45,28 @@ def build(options: Namespace) -> int:
         raise OptionError("a folder without a closure", f"{options.store!r}, which has one", "Say --replace.")
     edges = _read(options, options.edges, ("src", "dst"), KINDS[options.ids])
     if is_there:
-        closure = DynamicClosure._open_at(place)  # noqa: SLF001  (of this package)
-        if options.engine not in {"auto", closure._asked[0]}:  # noqa: SLF001
+        parts = Parts.read(StoredVersion.at(place))
+        engine = parts.attachment.asked[0]
+        if options.engine not in {"auto", engine}:
             raise OptionError(
-                f"the engine {closure._asked[0]!r}, which {options.store!r} has",  # noqa: SLF001
+                f"the engine {engine!r}, which {options.store!r} has",
                 f"--engine {options.engine}",
                 "Leave --engine out, or build into another folder.",
             )
-        if options.multigraph and closure._graph.copies is None:  # noqa: SLF001
+        if options.multigraph and parts.door.now.graph.copies is None:
             raise OptionError(
                 f"a set of edges, which {options.store!r} has",
                 "--multigraph",
                 "Leave it out, or build into another folder.",
             )
-        closure.reset(edges, src=options.src, dst=options.dst)
+        parts.batches.reset(edges, src=options.src, dst=options.dst)
     else:
-        closure = DynamicClosure.from_edges(
+        parts = Parts.from_edges(
             edges, engine=options.engine, src=options.src, dst=options.dst, multigraph=options.multigraph
         )
         _make_folder(options.store, place)
-        closure._save_at(place)  # noqa: SLF001
-    stats = closure.stats()
+        parts.location.save_at(place)
+    stats = parts.upkeep.stats()
     print(f"{options.store}: {stats['vertices']:,} vertices, {stats['edges']:,} edges, {stats['pairs']:,} pairs")
     return YES
 
@@ -148,7 +151,7 @@ def stats(options: Namespace) -> int:
 
 def repair(options: Namespace) -> int:
     """Put damaged files of a location aside, and go on from what is left."""
-    closure = DynamicClosure._repair_at(_place(options.store), options.version)  # noqa: SLF001  (of this package)
+    closure = DynamicClosure(Parts.read(StoredVersion.damaged(_place(options.store), options.version)))
     print(f"{options.store}: version {closure.version}")
     return YES
 
@@ -239,7 +242,7 @@ def _place(store: str) -> Place:
 def _opened(store: str) -> DynamicClosure:
     """Open the closure at a location, or say how to make one."""
     try:
-        return DynamicClosure._open_at(_place(store))  # noqa: SLF001  (of this package)
+        return DynamicClosure(Parts.read(StoredVersion.at(_place(store))))
     except LocationError as error:
         if error.came != "none":
             raise

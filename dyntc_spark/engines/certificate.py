@@ -19,8 +19,8 @@ import numpy as np
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.rings import BOOLEAN, Ring
 from dyntc_spark.blocks.superstep import Cell, Operation
-from dyntc_spark.engines.base import Certificate, Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.base import Certificate
 from dyntc_spark.kernels import certificate, sparse
 from dyntc_spark.kernels.block import Block, Sparse
 from dyntc_spark.kernels.ids import Ids, Indices, Offsets

@@ -15,12 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.abilities import Movable, moved
+from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import DyntcError, OutgrownError
 
 #: A state moves back into this process when it takes less than this part of the budget.
@@ -74,14 +75,14 @@ class Placed(Engine):
         except OutgrownError as error:  # the state is as it was
             if self.backend == "spark":  # there is no larger place
                 raise
-            self._engine = self._engine.moved(self._spark())
+            self._engine = moved(self._engine, self._spark())
             self._note_move(self._engine, error.came)
             self._engine.apply(inserted, deleted)
         self._settle()
 
     def moved(self, backend: Backend) -> Engine:
         """Return the engine inside with its state on ``backend``, where it then stays."""
-        engine = self._engine.moved(backend)
+        engine = moved(self._engine, backend)
         engine.budget = None
         return engine
 
@@ -89,7 +90,7 @@ class Placed(Engine):
         """Return what the engine says, how often its state has moved, and why it did the last time."""
         return {**self._engine.stats(), "moves": self._moves, "because": self._because}
 
-    # --- what the engine inside answers ------------------------------------------------------
+    # --- what the engine inside answers; what only some can do is asked of `current` ------------
 
     @property
     def vertices(self) -> int:
@@ -123,26 +124,6 @@ class Placed(Engine):
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``."""
         return self._engine.ancestors(vertices)
 
-    def verify(self) -> Certificate:
-        """Certify the closure, and build it again where that fails."""
-        return self._engine.verify()
-
-    def blocks(self, spark: SparkSession) -> DataFrame:
-        """The matrices of the state as they are stored."""
-        return self._engine.blocks(spark)
-
-    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-        """The closure as it is on Spark; None when the state is in this process."""
-        return self._engine.rows(spark, look=look)
-
-    def changes(self) -> tuple[Edges, Edges] | None:
-        """The pairs that the last batch made reachable and unreachable; None where that is not remembered."""
-        return self._engine.changes()
-
-    def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-        """The pairs that the last batch changed, as a DataFrame; None when the state is in this process."""
-        return self._engine.changed(spark, look=look)
-
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices."""
         self._engine.grow(vertices)
@@ -152,7 +133,7 @@ class Placed(Engine):
     def _settle(self) -> None:
         """Move the state to where it fits; when the move fails, it stays where it is."""
         engine, held, budget = self._engine, self._engine.bytes, self.budget
-        if budget is None:
+        if budget is None or not isinstance(engine, Movable):
             return
         try:
             if engine.backend == "local" and held > budget:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet, checked
+from dyntc_spark.edges import Edges, EdgeSet, checked
 from dyntc_spark.engines.lanes.engine import Lanes
 
 

@@ -6,8 +6,7 @@ To add an engine, add its class to ``ENGINES``.
 from __future__ import annotations
 
 from functools import cache
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.engines.algebraic.engine import Algebraic
@@ -21,6 +20,9 @@ from dyntc_spark.engines.placed import Placed
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import OptionError
 from dyntc_spark.session import session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: The engines: each is made with the backend that its state is on, by default this process.
 ENGINES: dict[str, type[Engine]] = {

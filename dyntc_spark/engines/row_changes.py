@@ -6,8 +6,13 @@ be compared: ``lanes`` compares words (``lanes.changes``).
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+from typing import TYPE_CHECKING
+
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 
 #: Pairs that differ: the numbers of their vertices, and whether they are new or gone.
 CHANGED = "src int, dst int, won boolean"
@@ -24,8 +29,8 @@ def rows_compared(before: DataFrame, after: DataFrame) -> DataFrame:
     Parameters
     ----------
     before, after
-        Both closures as `Engine.rows` gives them: ``number`` and ``reached``. A vertex that one of them does not have
-        reaches itself only.
+        Both closures as `RowsOnSpark.rows` gives them: ``number`` and ``reached``. A vertex that one of them does not
+        have reaches itself only.
 
     Examples
     --------

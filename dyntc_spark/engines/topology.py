@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import CycleError
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Ids, Indices

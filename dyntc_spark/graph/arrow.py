@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import MissingColumnError, OptionError, UnreachableError
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.asking import (
@@ -33,12 +34,13 @@ from dyntc_spark.graph.asking import (
     typed,
 )
 from dyntc_spark.graph.counting import path_counts
+from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs import Ends, read_ends, read_vertices
 from dyntc_spark.graph.names import with_names
-from dyntc_spark.graph.part import delegated
 from dyntc_spark.graph.paths import shortest_paths
+from dyntc_spark.graph.ranking import By
 from dyntc_spark.progress import progress
 
 #: Columns of answers that have vertices.
@@ -72,9 +74,9 @@ class Asked(Generic[_Made]):
         """Return ``src``, ``dst``, ``reachable``, and ``paths`` where these are counted, for each row of ``pairs``."""
         ends = read_ends(pairs, (src, dst))
 
-        def answered(closure: Engine, numbers: Edges) -> tuple[npt.NDArray[np.bool_], pa.Array | None]:
+        def answered(closure: Reachability, numbers: Edges) -> tuple[npt.NDArray[np.bool_], pa.Array | None]:
             known = known_pairs(numbers)
-            counts = path_counts(closure, Edges(numbers.sources[known], numbers.targets[known]))
+            counts = path_counts(closure, numbers.where(known))
             return reachable(closure, numbers), counts
 
         graph, numbers, (found, counts) = about(self._door, numbering_pairs(ends, unknown), answered)
@@ -131,7 +133,7 @@ class Asked(Generic[_Made]):
             return self._explain_pairs(source, src, dst)
         pair = Ends(read_vertices([source], "vertex"), read_vertices([target], "vertex"))
 
-        def found(version: Version, closure: Engine) -> tuple[Graph, list[int] | None]:
+        def found(version: Version, closure: Reachability) -> tuple[Graph, list[int] | None]:
             numbers = numbering_pairs(pair, "raise")(version.graph.vertices)
             (path,) = shortest_paths(version.graph.edges, closure, numbers)
             return version.graph, path
@@ -157,7 +159,7 @@ class Asked(Generic[_Made]):
         steps: list[tuple[int, int]] = []
         reachable = np.zeros(len(ends), np.bool_)
 
-        def found(version: Version, closure: Engine) -> tuple[Graph, list[list[int] | None]]:
+        def found(version: Version, closure: Reachability) -> tuple[Graph, list[list[int] | None]]:
             numbers = numbering_pairs(ends, "raise")(version.graph.vertices)
             with progress("explaining", len(ends)) as shown:
                 paths = []
@@ -195,6 +197,7 @@ class Location(Protocol):
         """Return the current version, and what is different from an older one."""
 
 
+@documented_by(ArrowQuestions)
 class ArrowAnswers(Asked[pa.Table]):
     """What can be asked of a closure as it stands, answered as Arrow tables; see `DynamicClosure.arrow`.
 
@@ -243,17 +246,54 @@ class ArrowAnswers(Asked[pa.Table]):
             raise OptionError("a closure at a location", "one in memory only", "Call save() first, or open().")
         return self._location
 
-    components = delegated(ArrowQuestions.components)
-    cycles = delegated(ArrowQuestions.cycles)
-    is_acyclic = delegated(ArrowQuestions.is_acyclic)
-    roots = delegated(ArrowQuestions.roots)
-    leaves = delegated(ArrowQuestions.leaves)
-    distance = delegated(ArrowQuestions.distance)
-    impact = delegated(ArrowQuestions.impact)
-    between = delegated(ArrowQuestions.between)
-    common_ancestors = delegated(ArrowQuestions.common_ancestors)
-    common_descendants = delegated(ArrowQuestions.common_descendants)
-    what_if = delegated(ArrowQuestions.what_if)
+    def components(self) -> pa.Table:
+        return self._questions.components()
+
+    def cycles(self) -> pa.Table:
+        return self._questions.cycles()
+
+    def is_acyclic(self) -> bool:
+        return self._questions.is_acyclic()
+
+    def roots(self) -> pa.Table:
+        return self._questions.roots()
+
+    def leaves(self) -> pa.Table:
+        return self._questions.leaves()
+
+    def distance(
+        self,
+        source: Vertex | Table,
+        target: Vertex = NO_TARGET,
+        unknown: Unknown = "raise",
+        src: str = "src",
+        dst: str = "dst",
+    ) -> pa.Table | int | None:
+        return self._questions.distance(source, target, unknown, src, dst)
+
+    def impact(self, top: int = 10, by: By = "ancestors") -> pa.Table:
+        return self._questions.impact(top, by)
+
+    def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> pa.Table:
+        return self._questions.between(source, target, edges=edges)
+
+    def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> pa.Table:
+        return self._questions.common_ancestors(a, b, reflexive=reflexive)
+
+    def common_descendants(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> pa.Table:
+        return self._questions.common_descendants(a, b, reflexive=reflexive)
+
+    def what_if(
+        self,
+        changes: Table,
+        *,
+        strict: bool = False,
+        op: str = "op",
+        src: str = "src",
+        dst: str = "dst",
+        timestamp: str = "timestamp",
+    ) -> pa.Table:
+        return self._questions.what_if(changes, strict=strict, op=op, src=src, dst=dst, timestamp=timestamp)
 
 
 def _table(pairs: Edges) -> pa.Table:

@@ -10,7 +10,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.abilities import reach_counts
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph import shape
 from dyntc_spark.graph.asking import (
     NO_TARGET,
@@ -99,10 +101,10 @@ class ArrowQuestions:
         ends = read_ends(source, (src, dst)) if target is NO_TARGET else pair_of(source, target)
         numbering = numbering_pairs(ends, unknown)
 
-        def asked(version: Version, closure: Engine) -> tuple[Graph, Indices]:
+        def asked(version: Version, closure: Reachability) -> tuple[Graph, Indices]:
             numbers = numbering(version.graph.vertices)
             known, found = known_pairs(numbers), np.full(len(ends), -1, np.int64)
-            pairs = Edges(numbers.sources[known], numbers.targets[known])
+            pairs = numbers.where(known)
             found[known] = distances(version.graph.edges, closure, pairs)
             return version.graph, found
 
@@ -116,12 +118,12 @@ class ArrowQuestions:
         """Return the vertices with most ancestors, or descendants: ``vertex``, ``ancestors``, ``descendants``."""
         require_ranking(top, by)
 
-        def asked(version: Version, closure: Engine) -> pa.Table:
+        def asked(version: Version, closure: Reachability) -> pa.Table:
             if closure.backend == "spark":
                 tables = Relations(session_for(None)).tables(version, closure)
                 return ranked(tables, by, top).toArrow()
             used = version.graph.vertices.used
-            below, above = closure.counts(used)
+            below, above = reach_counts(closure, used)
             first = np.argsort(-(above if by == "ancestors" else below), kind="stable")[:top]
             names = version.graph.vertices.names(used[first])
             return pa.table([names, pa.array(above[first]), pa.array(below[first])], list(RANKED))
@@ -131,7 +133,7 @@ class ArrowQuestions:
     def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> pa.Table:
         """Return the vertices, or the edges, on the paths from one vertex to another."""
 
-        def asked(closure: Engine, pair: Edges) -> Indices:
+        def asked(closure: Reachability, pair: Edges) -> Indices:
             below, above = closure.descendants(pair.sources).targets, closure.ancestors(pair.targets).sources
             return np.intersect1d(below, above, assume_unique=True)
 
@@ -140,7 +142,7 @@ class ArrowQuestions:
             return vertices_table(graph, inside)
         steps = graph.edges.leaving(inside)
         kept = np.isin(steps.targets, inside)
-        return ends_table(graph.named(Edges(steps.sources[kept], steps.targets[kept])))
+        return ends_table(graph.named(steps.where(kept)))
 
     def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> pa.Table:
         """Return the vertices that reach both of two vertices: the column ``vertex``."""
@@ -171,12 +173,14 @@ class ArrowQuestions:
         )
         return changes_table(found.collected() if isinstance(found, Changed) else found, number)
 
-    def _common(self, a: Vertex, b: Vertex, side: Callable[[Engine, Indices], Indices], reflexive: bool) -> pa.Table:
-        def others(closure: Engine, number: Indices) -> Indices:
+    def _common(
+        self, a: Vertex, b: Vertex, side: Callable[[Reachability, Indices], Indices], reflexive: bool
+    ) -> pa.Table:
+        def others(closure: Reachability, number: Indices) -> Indices:
             found = side(closure, number)
             return found if reflexive else found[found != number]
 
-        def asked(closure: Engine, pair: Edges) -> Indices:
+        def asked(closure: Reachability, pair: Edges) -> Indices:
             both = others(closure, pair.sources), others(closure, pair.targets)
             return np.intersect1d(*both, assume_unique=True)
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
@@ -30,7 +31,7 @@ _Numbers = TypeVar("_Numbers")  # of vertices, or of pairs of them
 
 
 def about(
-    door: Door, numbering: Callable[[Vertices], _Numbers], question: Callable[[Engine, _Numbers], _Answer]
+    door: Door, numbering: Callable[[Vertices], _Numbers], question: Callable[[Reachability, _Numbers], _Answer]
 ) -> tuple[Graph, _Numbers, _Answer]:
     """Put a question about some vertices; give also the graph that it was answered for, and their numbers there.
 
@@ -39,7 +40,7 @@ def about(
     table = door.now.graph.vertices
     before = numbering(table)
 
-    def asked(version: Version, closure: Engine) -> tuple[Graph, _Numbers, _Answer]:
+    def asked(version: Version, closure: Reachability) -> tuple[Graph, _Numbers, _Answer]:
         numbers = before if version.graph.vertices is table else numbering(version.graph.vertices)
         return version.graph, numbers, question(closure, numbers)
 
@@ -73,7 +74,7 @@ def pair_of(source: Vertex, target: Vertex) -> Ends:
     return Ends(read_vertices([source], "src"), read_vertices([target], "dst"))
 
 
-def reachable(closure: Engine, pairs: Edges) -> npt.NDArray[np.bool_]:
+def reachable(closure: Reachability, pairs: Edges) -> npt.NDArray[np.bool_]:
     """Return for each pair whether a path leads from one to the other; none does where one of them is unknown."""
     known, answers = known_pairs(pairs), np.zeros(len(pairs), np.bool_)
     answers[known] = closure.query(pairs.sources[known], pairs.targets[known])

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.errors import CycleError, RedundantChangeError
 from dyntc_spark.graph.copies import Recount, net_counts
 from dyntc_spark.graph.history import Graph, Tally

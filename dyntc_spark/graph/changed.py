@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.abilities import changes_on_spark, rows_on_spark
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import CHANGED, nothing_changed, rows_compared
 from dyntc_spark.errors import OptionError
@@ -26,6 +26,10 @@ from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Difference, Graph, renumbered
 from dyntc_spark.graph.inputs import DELETE, INSERT
 from dyntc_spark.graph.store.kinds import to_storage
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _WON, _LOST = 0, 1  # reports of a task: how many pairs
 _COLUMNS = ["src", "dst", "won", "reports"]
@@ -50,7 +54,7 @@ class Changed:
 
     @classmethod
     def between(
-        cls, before: Graph, after: Graph, closure: Engine, spark: SparkSession, *, look: bool = False
+        cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
     ) -> Changed | None:
         """Compare two versions, where ``closure`` is that of ``after``; None where it is in this process.
 
@@ -63,7 +67,7 @@ class Changed:
             return known
         if before.origin is not after.origin:
             before, after = renumbered(before, after)
-        rows = closure.rows(spark, look=look)
+        rows = rows_on_spark(closure, spark, look=look)
         if rows is None:
             raise OptionError(
                 "an engine that can say on Spark what its last batch changed",
@@ -77,14 +81,14 @@ class Changed:
 
     @classmethod
     def remembered(
-        cls, before: Graph, after: Graph, closure: Engine, spark: SparkSession, *, look: bool = False
+        cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
     ) -> Changed | None:
         """Compare two versions as far as nothing has to be built for it; None where something has."""
         if before.origin is not after.origin:
             return None
         if before.edges is after.edges:
             return cls(after, nothing_changed(spark))
-        found = closure.changed(spark, look=look)
+        found = changes_on_spark(closure, spark, look=look)
         return None if found is None else cls(after, found)
 
     def named(self, version: int, names: DataFrame | None = None) -> DataFrame:
@@ -129,7 +133,7 @@ class Changed:
 
 
 def changed_between(
-    before: Graph, after: Graph, closure: Engine, session: Callable[[], SparkSession]
+    before: Graph, after: Graph, closure: Reachability, session: Callable[[], SparkSession]
 ) -> Changed | Difference:
     """Compare two versions, where ``closure`` is that of ``after``, on Spark or in this process as it is."""
     found = None

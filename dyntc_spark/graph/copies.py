@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import LEAST_CHANGES, EdgeSet, edges_of, keys_of
+from dyntc_spark.edges import LEAST_CHANGES, Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.kernels.ids import Flags, Indices
 
 _NOTHING: Indices = np.zeros(0, np.int64)

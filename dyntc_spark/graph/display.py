@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.layout import MOST_NODES, Condensation, Layers, density, layered
 
@@ -16,7 +16,7 @@ CELL = 5
 STEP_X, STEP_Y = 110, 24
 
 
-def html(title: str, last: Tally, graph: Graph, engine: Engine) -> str:
+def html(title: str, last: Tally, graph: Graph, engine: Reachability) -> str:
     """Return the notebook's picture of a closure."""
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in last.as_dict().items() if count)
     return (
@@ -25,7 +25,7 @@ def html(title: str, last: Tally, graph: Graph, engine: Engine) -> str:
     )
 
 
-def picture(graph: Graph, engine: Engine) -> str:
+def picture(graph: Graph, engine: Reachability) -> str:
     """Return the picture: nodes and edges of a small graph, the matrix of a larger one."""
     condensed = Condensation.of(graph)
     if condensed.count <= MOST_NODES:

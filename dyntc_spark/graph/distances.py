@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.paths import asking, searched
 from dyntc_spark.kernels.ids import Indices
 
 
-def distances(edges: EdgeSet, closure: Engine, pairs: Edges) -> Indices:
+def distances(edges: EdgeSet, closure: Reachability, pairs: Edges) -> Indices:
     """Return for each pair how many edges a shortest path has; -1 where there is no path.
 
     The closure says first which pairs a path joins, all of them at once. For these the edges are searched,

@@ -20,11 +20,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
-from pyspark.sql import SparkSession
-
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.abilities import TakesSnapshots, change_counts, rows_on_spark
+from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
 from dyntc_spark.graph.changed import Changed
@@ -34,10 +33,13 @@ from dyntc_spark.graph.store.place import brief
 from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.session import session_for
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 #: Something to be worked out from a version and its closure.
-Question: TypeAlias = Callable[[Version, Engine], _Answer]
+Question: TypeAlias = Callable[[Version, Reachability], _Answer]
 
 
 class Door:
@@ -47,22 +49,20 @@ class Door:
     ----------
     engine
         Has the closure of the version that is current, except within `changing`.
-    rebuilt
-        Is called, within `changing`, after the engine had to be built again for a question, because Spark had
-        lost its state.
 
     Examples
     --------
     >>> from dyntc_spark.engines.recompute import Recompute
-    >>> door = Door(Recompute(), lambda: None)
+    >>> door = Door(Recompute())
     >>> door.ask(lambda version, closure: (version.number, closure.vertices))
     (0, 0)
     """
 
-    def __init__(self, engine: Engine, rebuilt: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.losses = 0  #: of blocks on Spark, after which the closure was built again
-        self._rebuilt = rebuilt
+        #: Called within `changing`, after the engine had to be built again for a question: Spark had lost its state.
+        self.rebuilt: Callable[[], None] = lambda: None
         self._now = Version()
         self._difference: tuple[Version, Difference] | None = None  # worked out when first asked for
         self._changed: tuple[Version, Changed] | None = None  # where something had to be built for it
@@ -101,12 +101,12 @@ class Door:
             lost = self.losses > known
         if lost:
             with self.changing():
-                self._rebuilt()
+                self.rebuilt()
         return answer
 
     def ask_apart(self, question: Question[_Answer]) -> _Answer:
         """Put a long question to a copy of the closure, if the engine makes one: batches need not wait for it then."""
-        version, copied = self.ask(lambda version, closure: (version, closure.snapshot()))
+        version, copied = self.ask(lambda version, closure: (version, _snapshot(closure)))
         if copied is None:
             return self.ask(question)
         try:
@@ -133,15 +133,15 @@ class Door:
         With ``look`` one small job looks first whether Spark has what is to be compared.
         """
 
-        def remembered(version: Version, closure: Engine) -> tuple[Version, Changed | None]:
+        def remembered(version: Version, closure: Reachability) -> tuple[Version, Changed | None]:
             if closure.backend != "spark":
                 return version, None
             if self._changed is not None and self._changed[0].graph is version.graph:
-                closure.rows(spark, look=look)
+                rows_on_spark(closure, spark, look=look)
                 return version, self._changed[1]
             return version, Changed.remembered(version.before, version.graph, closure, spark, look=look)
 
-        def worked_out(version: Version, closure: Engine) -> tuple[Version, Changed | None]:
+        def worked_out(version: Version, closure: Reachability) -> tuple[Version, Changed | None]:
             return version, Changed.between(version.before, version.graph, closure, spark, look=look)
 
         version, found = self.ask(remembered)
@@ -157,10 +157,10 @@ class Door:
         """
         known = weakref.ref(self)
 
-        def counted(version: Version, closure: Engine) -> tuple[int, int] | None:
+        def counted(version: Version, closure: Reachability) -> tuple[int, int] | None:
             if version.number != number or version.before.origin is not version.graph.origin:
                 return None
-            return (0, 0) if version.before.edges is version.graph.edges else closure.change_counts()
+            return (0, 0) if version.before.edges is version.graph.edges else change_counts(closure)
 
         def count() -> tuple[int, int] | None:
             door = known()
@@ -260,7 +260,7 @@ class Door:
         return replace(version, engine=engine.name, backend=engine.backend)
 
 
-def _difference(version: Version, closure: Engine) -> Difference:
+def _difference(version: Version, closure: Reachability) -> Difference:
     """Bring what a batch has changed into this process; where the closure is on Spark, it is compared there."""
     before, after = version.before, version.graph
     if closure.backend == "spark":
@@ -268,3 +268,8 @@ def _difference(version: Version, closure: Engine) -> Difference:
         if found is not None:
             return found.collected()
     return Difference.between(before, after, closure)
+
+
+def _snapshot(closure: Reachability) -> Reachability | None:
+    """Return a closure that stays as it is, from an engine that makes one."""
+    return closure.snapshot() if isinstance(closure, TakesSnapshots) else None

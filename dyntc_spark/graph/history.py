@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.abilities import changes_of
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
@@ -123,7 +124,7 @@ class Difference:
     lost: Edges
 
     @classmethod
-    def between(cls, before: Graph, after: Graph, closure: Engine) -> Difference:
+    def between(cls, before: Graph, after: Graph, closure: Reachability) -> Difference:
         """Compare two versions, where ``closure`` is that of ``after``, in this process.
 
         Where the two are versions of one graph that differ, its last batch led from one to the other: if it
@@ -139,13 +140,13 @@ class Difference:
         return cls(after, *changed_pairs(before.edges, after.edges, closure))
 
     @classmethod
-    def remembered(cls, before: Graph, after: Graph, closure: Engine) -> Difference | None:
+    def remembered(cls, before: Graph, after: Graph, closure: Reachability) -> Difference | None:
         """Compare two versions as far as that takes no work; None where it does."""
         if before.origin is not after.origin:
             return None
         if before.edges is after.edges:
             return cls(after, Edges.of(), Edges.of())
-        found = closure.changes()
+        found = changes_of(closure)
         return None if found is None else cls(after, *found)
 
     @property

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from dyntc_spark.errors import (
     ContradictionError,
@@ -29,6 +28,7 @@ from dyntc_spark.errors import (
 from dyntc_spark.graph.kinds import NAMEABLE, canonical, encoded, refuse_nulls
 from dyntc_spark.graph.spark_columns import collected, from_spark, refuse_odd_names, require_columns, selected
 from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.lazy_pyspark import is_frame
 
 INSERT, DELETE = "insert", "delete"
 #: What tools that capture changes call these: SQL, Delta's change data feed, Debezium, Flink, database migration tools.
@@ -88,7 +88,7 @@ def read_changes(
     timed = ordered and timestamp is not None and timestamp in _names(data)
     op, src, dst, *times = _columns(data, [*names, timestamp] if timestamp is not None and timed else names)
     inserting, ends = insertions(op, names[0]), _ends(src, dst, names[1:])
-    if not ordered or (not times and not isinstance(data, DataFrame)):
+    if not ordered or (not times and not is_frame(data)):
         return ends, inserting
     order = in_order(ends, inserting, times, str(timestamp), lambda at: (ends.src[at].as_py(), ends.dst[at].as_py()))
     src, dst = (column.take(pa.array(order)) for column in (ends.src, ends.dst))
@@ -103,7 +103,7 @@ def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables 
     >>> read_vertices([3, 4], "sources").type
     DataType(int64)
     """
-    is_table = isinstance(values, DataFrame) or hasattr(values, "columns")  # of whatever library
+    is_table = is_frame(values) or hasattr(values, "columns")  # of whatever library
     if isinstance(values, str | bytes | dict) or not (is_table or isinstance(values, Iterable)):
         raise InputError(f"a list of vertices in {name!r}", f"the single value {values!r:.80}", "Put it into a list.")
     if is_table:
@@ -200,7 +200,7 @@ def in_order(
 def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
     """Return the columns called ``names``, in canonical types."""
     refuse_odd_names(names)
-    if isinstance(data, DataFrame):
+    if is_frame(data):
         with from_spark(data):
             require_columns(data.columns, names)
             found = collected(selected(data, names))
@@ -222,7 +222,7 @@ def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
 
 def _names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
     """Return the names of a table's columns; a list of tuples has none."""
-    if isinstance(data, DataFrame):
+    if is_frame(data):
         with from_spark(data):
             return list(data.columns)
     named = getattr(data, "column_names", None)  # Arrow's

@@ -6,16 +6,17 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-
 from dyntc_spark.errors import InputError, SetupError
+from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.graph.kinds import hashable
+from dyntc_spark.graph.session_tables import SessionTables
 
 if TYPE_CHECKING:
     import networkx as nx
     import pyarrow as pa
     from graphframes import GraphFrame
+    from pyspark.sql import DataFrame
 
 
 PACKAGE = "io.graphframes:graphframes-spark4_2.13:0.12.3"
@@ -41,7 +42,7 @@ class Attributes:
 def graphframe(vertices: DataFrame, edges: DataFrame) -> GraphFrame:
     """Make a GraphFrame, where the package and its jar are there."""
     try:
-        from graphframes import GraphFrame  # noqa: PLC0415  (an extra)
+        from graphframes import GraphFrame
     except ImportError as error:
         raise SetupError(
             "the package graphframes-py",
@@ -67,7 +68,7 @@ def networkx_edges(graph: Any) -> list[tuple[Hashable, Hashable]]:  # noqa: ANN4
     return [(tail, head) for tail, head, *_ in graph.edges]
 
 
-def to_networkx(vertices: pa.Array, edges: Ends) -> nx.DiGraph:
+def networkx_graph(vertices: pa.Array, edges: Ends) -> nx.DiGraph:
     """Make a directed graph of NetworkX; vertices that are structs or arrays become tuples."""
     try:
         import networkx as nx  # noqa: PLC0415  (an extra)
@@ -79,3 +80,49 @@ def to_networkx(vertices: pa.Array, edges: Ends) -> nx.DiGraph:
     graph.add_nodes_from(hashable(vertices))
     graph.add_edges_from(zip(hashable(edges.src), hashable(edges.dst), strict=True))
     return graph
+
+
+class Interop:
+    """The graph and its closure, for other libraries.
+
+    Parameters
+    ----------
+    door
+        The way to the closure.
+    tables
+        The closure as tables of sessions.
+    """
+
+    def __init__(self, door: Door, tables: SessionTables) -> None:
+        self._door, self._tables = door, tables
+        self.attributes = Attributes()
+
+    def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
+        """Return the graph as a GraphFrame, with the attributes of the GraphFrame that it was made of.
+
+        Edges that were inserted have null attributes. With ``closure`` the edges are the pairs, without attributes.
+        """
+        if closure:
+            edges, vertices = self._tables.whole()
+        else:
+            graph, framed = self._door.now.graph, self._tables.framed()
+            edges, vertices = self.attributes.of_edges(framed.edges_of(graph)), framed.vertices_of(graph)
+        return graphframe(self.attributes.of_vertices(vertices), edges)
+
+    def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
+        """Return the graph, or with ``closure`` its closure, as a directed graph of NetworkX.
+
+        Examples
+        --------
+        >>> from dyntc_spark import DynamicClosure
+        >>> DynamicClosure.from_edges([(1, 2), (2, 3)]).to_networkx(closure=True).edges
+        OutEdgeView([(1, 2), (1, 3), (2, 3)])
+        """
+        graph = self._door.now.graph
+        found = graph.edges.edges
+        if closure:
+            graph, every = self._door.ask_apart(
+                lambda version, closure: (version.graph, closure.descendants(version.graph.vertices.used))
+            )
+            found = every.where(every.sources != every.targets)
+        return networkx_graph(graph.vertices.names(), graph.named(found))

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Tables
 from dyntc_spark.graph.spark_columns import column_kinds, from_spark, quoted, selected
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 #: What a question about a vertex that the graph does not have gets.
 UnknownRow: TypeAlias = Literal["null", "false", "raise"]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.kernels import reach
 from dyntc_spark.kernels.ids import Indices
@@ -93,7 +94,7 @@ def _label(name: str, size: int) -> str:
     return first if size == 1 else f"{first} +{size - 1}"
 
 
-def density(condensed: Condensation, engine: Engine, parts: int) -> npt.NDArray[np.float64]:
+def density(condensed: Condensation, engine: Reachability, parts: int) -> npt.NDArray[np.float64]:
     """Return how full each part of the closure's matrix is, from 0 to 1, vertices in a topological order.
 
     From a sample of the rows, evenly spaced; ``parts`` by ``parts``, or less for a small graph.

@@ -7,18 +7,20 @@ than the driver should hold: only numbers come here, unless somebody asks for na
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
 from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.graph.kinds import taken
 from dyntc_spark.kernels.ids import Indices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Names that a table does not have yet: an Arrow column, or what has its ``len``, ``take`` and ``to_pylist``.
 NewNames: TypeAlias = Any

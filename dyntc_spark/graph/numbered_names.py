@@ -22,21 +22,23 @@ when that is written to, and a Spark Connect server looks tables up whenever a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT
-from dyntc_spark.engines.edge_set import MOST_VERTICES
+from dyntc_spark.edges import MOST_VERTICES
 from dyntc_spark.errors import IndexOutsideError, NullEndpointError, SessionError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.spark_columns import quoted
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 #: Names are numbered in so many groups.
 GROUPS = 1024

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import OptionError, VertexTypeError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.inputs import Ends, in_order, insertions, of_kind, read_changes, read_ends, read_vertices
@@ -25,7 +24,11 @@ from dyntc_spark.graph.spark_columns import column_kinds, from_spark, quoted, se
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.graph.vertices_on_spark import VerticesOnSpark
 from dyntc_spark.kernels.ids import Flags, Indices
+from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Names of a DataFrame that are more than this are numbered on Spark and stay there.
 MOST_NAMES = 10**7
@@ -95,12 +98,12 @@ class ChangesOnSpark:
         times = [_column(table, "at")] if "at" in table.column_names else []
         ends = Ends(pa.array(edges.sources), pa.array(edges.targets))
         order = in_order(ends, inserting, times, self.timestamp, lambda row: edge_names(edges, row, vertices, new))
-        return Edges(edges.sources[order], edges.targets[order]), inserting[order], new
+        return edges.where(order), inserting[order], new
 
 
 def read_edges(vertices: Vertices, data: Any, names: Sequence[str], *, inserting: bool) -> Changes:  # noqa: ANN401
     """Read edges that are all to be inserted, or all to be deleted."""
-    if vertices.on_spark and isinstance(data, DataFrame):
+    if vertices.on_spark and is_frame(data):
         rows, kind = _rows(data, names)
         return ChangesOnSpark(rows, kind, inserting, "", "")
     ends = read_ends(data, names)
@@ -116,7 +119,7 @@ def read_batch(
     ordered: bool,
 ) -> Changes:
     """Read changes; see `read_changes`."""
-    if not (vertices.on_spark and isinstance(data, DataFrame)):
+    if not (vertices.on_spark and is_frame(data)):
         return ChangesHere(*read_changes(data, names, timestamp, ordered=ordered))
     op, *ends = names
     more = {op: "op", **({timestamp: "at"} if ordered and timestamp in data.columns else {})}
@@ -138,7 +141,7 @@ def begun(
     if names not in PLACES:
         known = ", ".join(map(repr, PLACES))
         raise OptionError(f"names={known}", f"{names!r:.80}", "Leave it out to have it chosen.")
-    if isinstance(edges, DataFrame) and (names == "spark" or (names == "auto" and _may_be_many(edges))):
+    if is_frame(edges) and (names == "spark" or (names == "auto" and _may_be_many(edges))):
         return _begun_on_spark(*_rows(edges, columns), further, MOST_NAMES if names == "auto" else 0)
     ends = read_ends(edges, columns)
     if names == "spark" and len(ends):
@@ -202,7 +205,7 @@ def _rows(data: DataFrame, ends: Sequence[str], more: dict[str, str] | None = No
 
 def _further(vertices: Iterable[Any] | DataFrame, kind: pa.DataType, rows: DataFrame) -> DataFrame | None:
     """Return vertices that need not have an edge as a DataFrame beside ``rows``; None where there are none."""
-    if isinstance(vertices, DataFrame):
+    if is_frame(vertices):
         (came,) = column_kinds(vertices, ["vertex"])
         if came != kind:
             raise VertexTypeError(f"vertices of type {kind}, as the edges have them", f"{came}", "Cast them first.")

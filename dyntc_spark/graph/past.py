@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.changed import Changed, changed_between
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Past:
@@ -28,7 +31,7 @@ class Past:
         """Return the current version, and what is different from an older one."""
         before = self._graph(since)
 
-        def compared(version: Version, closure: Engine) -> tuple[int, Difference]:
+        def compared(version: Version, closure: Reachability) -> tuple[int, Difference]:
             return version.number, Difference.between(before, version.graph, closure)
 
         return self._door.ask_apart(compared)
@@ -37,7 +40,7 @@ class Past:
         """Do the same, on Spark where the closure is there."""
         before = self._graph(since)
 
-        def compared(version: Version, closure: Engine) -> tuple[int, Changed | Difference]:
+        def compared(version: Version, closure: Reachability) -> tuple[int, Changed | Difference]:
             return version.number, changed_between(before, version.graph, closure, session)
 
         return self._door.ask_apart(compared)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.reach import without
@@ -17,7 +17,7 @@ from dyntc_spark.kernels.reach import without
 Guide = Callable[[Indices], npt.NDArray[np.bool_]] | None
 
 
-def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> list[int] | None:
+def shortest_path(edges: EdgeSet, closure: Reachability, source: int, target: int) -> list[int] | None:
     """Return the vertices of a shortest path, or None where there is no path.
 
     A breadth-first search that an exact closure keeps on course: it follows
@@ -34,7 +34,7 @@ def shortest_path(edges: EdgeSet, closure: Engine, source: int, target: int) -> 
     return next(shortest_paths(edges, closure, Edges.of([source], [target])))
 
 
-def shortest_paths(edges: EdgeSet, closure: Engine, pairs: Edges) -> Iterator[list[int] | None]:
+def shortest_paths(edges: EdgeSet, closure: Reachability, pairs: Edges) -> Iterator[list[int] | None]:
     """Return a shortest path for each of many pairs, one after the other.
 
     A closure in this process is asked at every step; of one on Spark the
@@ -44,7 +44,7 @@ def shortest_paths(edges: EdgeSet, closure: Engine, pairs: Edges) -> Iterator[li
     return _found(edges, closure, pairs, closure.ancestors(pairs.targets) if gathered else None)
 
 
-def _found(edges: EdgeSet, closure: Engine, pairs: Edges, reaching: Edges | None) -> Iterator[list[int] | None]:
+def _found(edges: EdgeSet, closure: Reachability, pairs: Edges, reaching: Edges | None) -> Iterator[list[int] | None]:
     for source, target in zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True):
         guide: Guide = None
         if reaching is not None:
@@ -55,7 +55,7 @@ def _found(edges: EdgeSet, closure: Engine, pairs: Edges, reaching: Edges | None
         yield searched(edges, guide, source, target)
 
 
-def asking(closure: Engine, target: int) -> Guide:
+def asking(closure: Reachability, target: int) -> Guide:
     """Return the guide to a target that asks the closure."""
     return lambda heads: closure.query(heads, np.full(len(heads), target))
 
@@ -88,7 +88,7 @@ def searched(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int
     return path[::-1]
 
 
-def changed_pairs(before: EdgeSet, after: EdgeSet, closure: Engine) -> tuple[Edges, Edges]:
+def changed_pairs(before: EdgeSet, after: EdgeSet, closure: Reachability) -> tuple[Edges, Edges]:
     """Return the pairs that became reachable and those that became unreachable, where ``closure`` is that of ``after``.
 
     Only rows of vertices that reached the tail of a changed edge before can

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import SetupError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.layout import MOST_NODES, Condensation, Layers, density, layered
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PARTS = 128
 
 
-def draw(graph: Graph, engine: Engine, ax: Axes | None = None) -> Axes:
+def draw(graph: Graph, engine: Reachability, ax: Axes | None = None) -> Axes:
     """Draw a small graph in layers, the matrix of a larger one; on axes of its own unless some are given."""
     try:
         from matplotlib import pyplot as plt  # noqa: PLC0415  (an extra)

@@ -6,12 +6,11 @@ wherever its state is. The other questions are put to the closure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.asking import NO_TARGET, Table, Vertex, changes_table
 from dyntc_spark.graph.changed import Changed
@@ -22,7 +21,12 @@ from dyntc_spark.graph.inputs import read_changes
 from dyntc_spark.graph.joins import UnknownRow, looked_up, present
 from dyntc_spark.graph.ranking import By, ranked, require_ranking
 from dyntc_spark.graph.relations import Tables
+from dyntc_spark.graph.session_tables import SessionTables
 from dyntc_spark.graph.trials import tried
+from dyntc_spark.lazy_pyspark import is_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Questions:
@@ -32,16 +36,12 @@ class Questions:
     ----------
     door
         The way to the closure.
-    session
-        Return the session for answers.
     tables
-        Return the closure as tables of the session.
+        The closure as tables of sessions.
     """
 
-    def __init__(
-        self, door: Door, session: Callable[[], SparkSession], tables: Callable[[Version, Engine], Tables]
-    ) -> None:
-        self._door, self._session, self._tables = door, session, tables
+    def __init__(self, door: Door, tables: SessionTables) -> None:
+        self._door, self._tables = door, tables
         self._arrow = ArrowQuestions(door)
 
     def components(self) -> DataFrame:
@@ -156,7 +156,7 @@ class Questions:
         >>> c.arrow.distance([("a", "d"), ("d", "a")])["distance"].to_pylist()
         [2, None]
         """
-        if isinstance(source, DataFrame) and target is NO_TARGET:
+        if is_frame(source) and target is NO_TARGET:
             kind = self._door.now.graph.vertices
             asked = present(source, kind.kind, len(kind) > 0, (src, dst), "distance")
             found = self._arrow.distance(asked, unknown="raise" if unknown == "raise" else "false", src=src, dst=dst)
@@ -188,9 +188,10 @@ class Questions:
         [{'vertex': 'shop', 'ancestors': 0, 'descendants': 2}]
         """
         require_ranking(top, by)
+        relations = self._tables.relations(self._tables.session)
 
-        def asked(version: Version, closure: Engine) -> Tables | None:
-            return self._tables(version, closure) if closure.backend == "spark" else None
+        def asked(version: Version, closure: Reachability) -> Tables | None:
+            return relations.tables(version, closure) if closure.backend == "spark" else None
 
         tables = self._door.ask_apart(asked)
         return self._frame(self._arrow.impact(top, by)) if tables is None else ranked(tables, by, top)
@@ -275,7 +276,7 @@ class Questions:
         """
         counted = self._door.now.graph.copies is not None
         ends, inserting = read_changes(changes, (op, src, dst), timestamp, ordered=not counted)
-        spark = self._session()
+        spark = self._tables.session
         number, found = self._door.ask(
             lambda version, closure: (
                 version.number + 1,
@@ -285,4 +286,4 @@ class Questions:
         return found.named(number) if isinstance(found, Changed) else self._frame(changes_table(found, number))
 
     def _frame(self, table: pa.Table) -> DataFrame:
-        return frame(self._session(), table)
+        return frame(self._tables.session, table)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.relations import Tables
 from dyntc_spark.graph.views import statement
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: What vertices are ranked by.
 By: TypeAlias = Literal["ancestors", "descendants"]

@@ -18,21 +18,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.abilities import CountsPaths
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout, moved
-from dyntc_spark.graph.counting import CountsPaths
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.sources import Source, source_of
 from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: A quarter of a table, but at least so many bytes, lies above it before it is sent again.
 MOST_ABOVE = 0.25
@@ -107,7 +110,9 @@ class Relations:
         self._sent: Layout | None = None  # that the runs were sent with
         self._lock = threading.Lock()
 
-    def tables(self, version: Version, engine: Engine, touched: Touched | None = None, *, look: bool = True) -> Tables:
+    def tables(
+        self, version: Version, engine: Reachability, touched: Touched | None = None, *, look: bool = True
+    ) -> Tables:
         """Return the tables of a version.
 
         What is another than at the last call is found by comparing the two versions. ``touched`` says it for the

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.kernels.cycles import shortest_cycles
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.reach import strong_components

@@ -6,20 +6,23 @@ its stripe, and a run is a range of numbers that it reaches.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.lanes.questions import Answering
+from dyntc_spark.engines.abilities import InLanes, rows_on_spark
+from dyntc_spark.engines.algebraic.path_numbers import COUNT
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout
-from dyntc_spark.graph.counting import COUNT, path_counts
+from dyntc_spark.graph.counting import path_counts
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.shape import representatives
 from dyntc_spark.kernels.ids import Indices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Lanes(NamedTuple):
@@ -51,17 +54,17 @@ class Source(Protocol):
         """Return the runs of some stripes, or of all, out of this process."""
 
 
-def source_of(engine: Engine, graph: Graph) -> Source:
+def source_of(engine: Reachability, graph: Graph) -> Source:
     """Return the runs of an engine that has the closure of a graph."""
-    return OfLanes(engine) if isinstance(engine, Answering) else OfRows(engine, graph)
+    return OfLanes(engine) if isinstance(engine, InLanes) else OfRows(engine, graph)
 
 
 class OfLanes:
     """The runs of an engine in lanes."""
 
-    def __init__(self, engine: Answering) -> None:
+    def __init__(self, engine: InLanes) -> None:
         self._engine = engine
-        self.layout = Layout.of(engine.version)
+        self.layout = engine.layout()
         self.strong = self.layout.component
 
     def lanes(self, numbers: Indices) -> Lanes:
@@ -86,7 +89,7 @@ class OfRows:
 
     layout = None
 
-    def __init__(self, engine: Engine, graph: Graph) -> None:
+    def __init__(self, engine: Reachability, graph: Graph) -> None:
         self._engine, self._used = engine, graph.vertices.used
         self.strong = representatives(graph.edges, graph.vertices.extent)
 
@@ -96,7 +99,7 @@ class OfRows:
 
     def frame(self, spark: SparkSession, *, look: bool) -> DataFrame | None:
         """Return the runs out of the rows on Spark, one for each number that is reached."""
-        rows = self._engine.rows(spark, look=look)
+        rows = rows_on_spark(self._engine, spark, look=look)
         if rows is None:
             return None
         paths = "get(paths, place)" if "paths" in rows.columns else "NULL"
@@ -113,7 +116,7 @@ class OfRows:
         """Return the runs of some vertices, or of all."""
         every = self._engine.descendants(self._used if stripes is None else np.intersect1d(stripes, self._used))
         apart = every.sources != every.targets
-        pairs = Edges(every.sources[apart], every.targets[apart])
+        pairs = every.where(apart)
         counts = path_counts(self._engine, pairs)
         begins = np.ones(len(pairs), np.bool_)
         if counts is None:

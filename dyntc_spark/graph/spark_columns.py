@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_type
 
 from dyntc_spark.errors import InputError, MissingColumnError, OptionError, SessionError, VertexTypeError
 from dyntc_spark.graph.kinds import NAMEABLE, canonical
 from dyntc_spark.graph.store.place import brief
+from dyntc_spark.lazy_pyspark import pyspark_module, spark_errors
 from dyntc_spark.session import ensure_open, is_from_spark
 
-#: From version 4.2 on, Spark has no type for a time stamp without the zone that it is shown in.
-_ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 
 def named_table(spark: SparkSession, name: str) -> DataFrame:
@@ -26,7 +26,7 @@ def named_table(spark: SparkSession, name: str) -> DataFrame:
     try:
         found = spark.table(name)
         found.columns  # noqa: B018  (Spark Connect looks the name up only now)
-    except PySparkException as error:
+    except spark_errors.PySparkException as error:
         raise InputError(
             "the name of a table in Spark's catalog, such as 'main.lineage.edges'",
             f"{name!r:.200}: {brief(error)}",
@@ -41,14 +41,23 @@ def column_kinds(data: DataFrame, names: Sequence[str]) -> list[pa.DataType]:
     with from_spark(data):
         require_columns(data.columns, names)
         schema = selected(data, names).schema
-    kinds = []
+    kinds, to_arrow_type = [], _to_arrow_type()
     for field, name in zip(schema, names, strict=True):
         try:
-            kind = to_arrow_type(field.dataType, **_ZONE)
-        except PySparkTypeError as error:  # intervals of months, say
+            kind = to_arrow_type(field.dataType)
+        except spark_errors.PySparkTypeError as error:  # intervals of months, say
             raise VertexTypeError("columns of types that Arrow knows", f"{name} {field.dataType}", NAMEABLE) from error
         kinds.append(canonical(pa.array([], kind), name).type)
     return kinds
+
+
+@functools.cache
+def _to_arrow_type() -> Callable[[DataType], pa.DataType]:
+    """Return Spark's function that finds the Arrow type of one of its own types."""
+    found: Callable[..., pa.DataType] = pyspark_module("pyspark.sql.pandas.types").to_arrow_type
+    # From version 4.2 on, Spark has no type for a time stamp without the zone that it is shown in.
+    takes_zone = "timezone" in inspect.signature(found).parameters
+    return functools.partial(found, timezone="UTC") if takes_zone else found
 
 
 @contextmanager
@@ -83,7 +92,7 @@ def selected(data: DataFrame, names: Sequence[str]) -> DataFrame:
     try:
         found = data.select(*map(quoted, names))
         require_columns(found.columns, names)
-    except AnalysisException as error:  # names that differ in their case only, say
+    except spark_errors.AnalysisException as error:  # names that differ in their case only, say
         raise MissingColumnError(
             f"the columns {', '.join(names)}, each once", str(error).partition("\n")[0], "Rename them."
         ) from error
@@ -94,7 +103,7 @@ def collected(data: DataFrame) -> pa.Table:
     """Bring the rows here, or refuse types that Arrow does not have."""
     try:
         return data.toArrow()
-    except (PySparkTypeError, ValueError) as error:  # intervals of months, arrays of nothing
+    except (spark_errors.PySparkTypeError, ValueError) as error:  # intervals of months, arrays of nothing
         came = ", ".join(f"{name} {kind}" for name, kind in data.dtypes)
         raise VertexTypeError("columns of types that Arrow knows", came, NAMEABLE) from error
 

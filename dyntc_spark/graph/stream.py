@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.errors import DyntcError, LocationError, StorageError
 from dyntc_spark.graph.store.place import Place
@@ -27,6 +26,7 @@ from dyntc_spark.graph.stream_rows import AT
 from dyntc_spark.session import is_connect
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType

@@ -11,11 +11,14 @@ Three shapes are taken, by the names of their columns:
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+from typing import TYPE_CHECKING
 
 from dyntc_spark.errors import InputError, MissingColumnError, OptionError
 from dyntc_spark.graph.spark_columns import quoted
+from dyntc_spark.lazy_pyspark import F, is_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 OP, SRC, DST, AT = "op", "src", "dst", "at"
 #: The columns that mark Delta's change data feed, and Kafka's rows.
@@ -36,8 +39,8 @@ def as_changes(rows: DataFrame, names: tuple[str, str, str], timestamp: str, ver
     vertex
         Spark's name of the type of the vertices, which JSON does not tell.
     """
-    if not isinstance(rows, DataFrame) or not rows.isStreaming:
-        came = "one that is no stream" if isinstance(rows, DataFrame) else type(rows).__name__
+    if not is_frame(rows) or not rows.isStreaming:
+        came = "one that is no stream" if is_frame(rows) else type(rows).__name__
         raise InputError("a streaming DataFrame", came, "Read it with spark.readStream; a table goes to apply().")
     if not all(isinstance(name, str) and name for name in (*names, timestamp)):
         raise OptionError("names of columns", f"{(*names, timestamp)!r:.80}", "Give strings.")

@@ -1,19 +1,21 @@
 """What a batch would change: worked out beside the closure, which stays as it is.
 
 An engine in lanes tries the batch on a copy of its graph, with the stripes that it has, and what the batch writes is
-thrown away (`Engine.trial`): that costs what the batch costs, and a copy of vertices and edges. Beside any other
+thrown away (`TriesBatches`): that costs what the batch costs, and a copy of vertices and edges. Beside any other
 engine the closure after the batch is built in lanes, and compared with the one that there is.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import edges_of, keys_of
+from dyntc_spark.edges import Edges, edges_of, keys_of
+from dyntc_spark.engines.abilities import Selective, TriesBatches, changes_of, changes_on_spark, rows_on_spark
+from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import rows_compared
 from dyntc_spark.errors import OptionError
@@ -28,9 +30,12 @@ from dyntc_spark.kernels.ids import Flags
 from dyntc_spark.kernels.reach import without
 from dyntc_spark.session import session_for
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 def tried(
-    graph: Graph, closure: Engine, ends: Ends, inserting: Flags, *, strict: bool, spark: SparkSession | None
+    graph: Graph, closure: Reachability, ends: Ends, inserting: Flags, *, strict: bool, spark: SparkSession | None
 ) -> Difference | Changed:
     """Return the pairs that changes would make reachable or unreachable: on Spark where the closure is there.
 
@@ -48,27 +53,28 @@ def tried(
         return Difference(after, Edges.of(), Edges.of())
     vertices = max(closure.vertices, batch.extent)
     with naming_cycles(graph.vertices.names, batch.added, batch.new):
-        closure.require(after.edges.edges, vertices)
-    trial = closure.trial()
+        if isinstance(closure, Selective):
+            closure.require(after.edges.edges, vertices)
+    trial = closure.trial() if isinstance(closure, TriesBatches) else None
     if closure.backend == "spark":
         return _on_spark(after, closure, trial, batch, vertices, session_for(spark))
     if trial is None:
         return _rebuilt(graph, after, closure, vertices)
     trial.grow(vertices)
     trial.apply(batch.inserted, batch.deleted)
-    return Difference(after, *(trial.changes() or (Edges.of(), Edges.of())))
+    return Difference(after, *(changes_of(trial) or (Edges.of(), Edges.of())))
 
 
 def _on_spark(
-    after: Graph, closure: Engine, trial: Engine | None, batch: Planned, vertices: int, spark: SparkSession
+    after: Graph, closure: Reachability, trial: Engine | None, batch: Planned, vertices: int, spark: SparkSession
 ) -> Changed:
     """Compare closures on Spark."""
     if trial is not None:
         trial.grow(vertices)
         trial.apply(batch.inserted, batch.deleted)
-        found = trial.changed(spark)
+        found = changes_on_spark(trial, spark)
     else:
-        rows = closure.rows(spark, look=True)
+        rows = rows_on_spark(closure, spark, look=True)
         trial = Lanes(SparkBackend(spark))
         trial.init(after.edges.edges, vertices)
         others = trial.rows(spark)
@@ -79,7 +85,7 @@ def _on_spark(
     return Changed(after, found, trial)
 
 
-def _rebuilt(before: Graph, after: Graph, closure: Engine, vertices: int) -> Difference:
+def _rebuilt(before: Graph, after: Graph, closure: Reachability, vertices: int) -> Difference:
     """Build the closure after a batch in this process, and compare the rows that can differ.
 
     These are the rows of what reaches the tail of a changed edge: the first changed edge on a path, new or lost, is

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.inputs import Ends, read_ends
 from dyntc_spark.graph.kinds import encoded, hashable, taken
 from dyntc_spark.graph.names import all_known, require_same_kind, with_names
 from dyntc_spark.kernels.ids import Indices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Where room is made for numbers, one part of so many is for later ones.
 SPARE_PART = 4

@@ -13,17 +13,15 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import InputError, LostBlocksError, SessionError
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.inputs import Ends
@@ -32,7 +30,11 @@ from dyntc_spark.graph.names import NewNames, Vertices, all_known, require_same_
 from dyntc_spark.graph.numbered_names import KeptNames, Names, SentNames, checked, numbered, with_no_reports
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.lazy_pyspark import F, sql
 from dyntc_spark.session import is_connect, is_open
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Names that this process gives are one part, up to so many.
 MOST_SENT = 10_000
@@ -223,7 +225,7 @@ class VerticesOnSpark:
 
         def names() -> DataFrame:
             ends = [rows.select(F.col(end).alias("vertex")) for end in ("src", "dst")]
-            found = reduce(DataFrame.unionAll, [*ends, *([] if further is None else [further])]).distinct()
+            found = reduce(sql.DataFrame.unionAll, [*ends, *([] if further is None else [further])]).distinct()
             return found.join(self._frame(), "vertex", "left_anti") if self._parts else found
 
         kept, many = numbered(backend, names, self.extent, tuple(part.names for part in self._parts))
@@ -256,7 +258,7 @@ class VerticesOnSpark:
     def _frame(self) -> DataFrame:
         if not self._parts:
             return frame(self.spark, pa.table({"number": pa.array([], pa.int32()), "vertex": pa.array([], self.kind)}))
-        return reduce(DataFrame.unionByName, (part.frame().select("number", "vertex") for part in self._parts))
+        return reduce(sql.DataFrame.unionByName, (part.frame().select("number", "vertex") for part in self._parts))
 
     def answer(self, spark: SparkSession, table: pa.Table, ends: Sequence[str]) -> DataFrame:
         """Return a table on Spark, with names in place of the numbers in the columns ``ends``."""
@@ -351,7 +353,7 @@ class VerticesOnSpark:
         joined = parts[at:]
 
         def made() -> DataFrame:
-            return reduce(DataFrame.unionByName, (each.frame().select("vertex", "number") for each in joined))
+            return reduce(sql.DataFrame.unionByName, (each.frame().select("vertex", "number") for each in joined))
 
         kept = KeptNames(SparkBackend(self.spark), made, tuple(each.names for each in joined))
         return (*parts[:at], Part(kept, rows))

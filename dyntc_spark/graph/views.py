@@ -27,15 +27,16 @@ import uuid
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+from typing import TYPE_CHECKING
 
 from dyntc_spark.errors import IdentifierError
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.names import Vertices
 from dyntc_spark.graph.walk import walk
+from dyntc_spark.lazy_pyspark import F, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 NAMES = ("edges", "vertices", "closure", "components", "changes", "stats")
 FUNCTIONS = ("descendants", "ancestors", "between", "path")
@@ -120,7 +121,7 @@ class Views:
             self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop:int,src:{vertex},dst:{vertex}>>")
             for name in FUNCTIONS:
                 self.spark.sql(function_statement(self.prefix, name, vertex))
-        except PySparkException as error:
+        except spark_errors.PySparkException as error:
             _log.warning("This session takes no table functions; %s_* has the views only: %s", self.prefix, error)
 
     @property
@@ -131,7 +132,7 @@ class Views:
         """Return whether a view of this name is there and has our columns."""
         try:
             return self.spark.table(f"{self.prefix}_{name}").columns == list(column_comments(statement(name)))
-        except PySparkException:
+        except spark_errors.PySparkException:
             return False
 
 

@@ -13,7 +13,7 @@ from benchmarks.suite import capacity, cell, cluster, compare, memory, oracle, p
 from benchmarks.suite.digest import SQL_DIGEST, Digest
 from benchmarks.suite.system import Recomputing
 from dyntc_spark.cli import commands
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import SetupError
 
 pytestmark = pytest.mark.long

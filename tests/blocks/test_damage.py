@@ -145,6 +145,7 @@ def test_a_closed_session():
     assert wrong == {}
 
 
+@pytest.mark.connect
 def test_a_closed_session_of_spark_connect(spark):
     if not session.is_connect(spark):
         pytest.skip("a classic session cannot be stopped alone: the test above does it in a process of its own")

@@ -18,6 +18,8 @@ from dyntc_spark.errors import OverflowingCountError, SessionError
 from tests.blocks.oracle import RESIDUES, Plain, assert_same, lines
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.connect
+
 SIZE = 16
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 
 class Step(NamedTuple):

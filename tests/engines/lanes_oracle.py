@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 
 
 def drawing(seed):

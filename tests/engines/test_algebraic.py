@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import IndexOutsideError, OptionError, SessionError, ShapeMismatchError, SingularMatrixError
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.packages import Packages
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 

@@ -8,12 +8,11 @@ import pytest
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.algebraic import build as algebraic_build
 from dyntc_spark.engines.algebraic.build import Parts
 from dyntc_spark.engines.algebraic.eliminate import inverted, through
 from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.errors import SingularMatrixError
 from dyntc_spark.kernels import sparse
 from tests.engines.test_algebraic import Pair, inverse_holds

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from dyntc_spark.blocks.rings import Modular
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.algebraic.build import Parts, WeightedGraph
 from dyntc_spark.engines.algebraic.solve import LargeSystem, solved
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.errors import SingularMatrixError
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.edge_weights import edge_weights

@@ -5,7 +5,7 @@ import pytest
 
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.munro import Node
 from dyntc_spark.engines.deterministic.munro_init import build

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.certificate import Successors, certify
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute

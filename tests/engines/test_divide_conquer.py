@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
 from dyntc_spark.engines.deterministic.divide_conquer_halves import POLYNOMIALS, Halves
 from dyntc_spark.matrices.polynomial.expression import Polynomial

@@ -5,12 +5,12 @@ import pytest
 
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines import transfer
 from dyntc_spark.engines.algebraic import build as algebraic_build
 from dyntc_spark.engines.algebraic import update as algebraic_update
 from dyntc_spark.engines.algebraic.engine import Algebraic
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.deterministic import centres
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.centres_records import Records

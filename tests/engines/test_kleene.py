@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic import kleene
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer

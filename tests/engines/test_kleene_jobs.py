@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
 from dyntc_spark.engines.deterministic.logarithmic import Logarithmic

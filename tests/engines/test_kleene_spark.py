@@ -7,7 +7,7 @@ import pytest
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
 from dyntc_spark.engines.deterministic.logarithmic import Logarithmic

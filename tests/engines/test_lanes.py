@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes import build as lanes_build
 from dyntc_spark.engines.lanes import engine as engine_module
 from dyntc_spark.engines.lanes import state as lanes_state

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from tests.engines.lanes_oracle import alike

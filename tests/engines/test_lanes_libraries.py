@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from benchmarks.lanes_graphs import LITERATURE, debian, grid, layered, literature
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
 
 pytestmark = pytest.mark.long

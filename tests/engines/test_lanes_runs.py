@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.lanes.runs import Layout, moved, several
 from tests.engines.lanes_oracle import as_edges, drawing, reached, unfolded

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic import logarithmic
 from dyntc_spark.engines.deterministic.logarithmic import Logarithmic
 from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial

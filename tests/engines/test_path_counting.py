@@ -7,8 +7,8 @@ import pytest
 
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.errors import CycleError, EntryValueError, IndexOutsideError, SessionError, ShapeMismatchError
 
 

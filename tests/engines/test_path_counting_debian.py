@@ -9,8 +9,8 @@ from scipy.sparse import csgraph
 
 from benchmarks.debian import Debian
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import CycleError
 

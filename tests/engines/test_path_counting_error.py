@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.kernels.primes import is_prime
 
 

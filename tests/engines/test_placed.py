@@ -9,9 +9,8 @@ import pytest
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.placed import Placed
 from dyntc_spark.engines.recompute import Recompute

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import IndexOutsideError, OptionError, ShapeMismatchError

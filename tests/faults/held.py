@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from dyntc_spark import DynamicClosure, session
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.base import Edges
 from tests import conftest
 
 MEMORY = "512m"

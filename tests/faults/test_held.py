@@ -62,7 +62,7 @@ def test_batches_leave_nothing_behind(tmp_path):
 def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
     """What it reads was released when the state was replaced; Spark builds it again."""
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine=engine, backend="spark")
-    before, frame, runs = recomputed(c), c.pairs(), c._engine.current.runs()
+    before, frame, runs = recomputed(c), c.pairs(), c._parts.door.engine.current.runs()
     expected = runs.count()
     c.reset([(1, 2), (2, 3)])
     time.sleep(0.5)
@@ -73,7 +73,7 @@ def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
 def test_a_closure_that_is_dropped_leaves_nothing(spark):
     """What its state had in Spark's cache is gone as soon as the closure is."""
     c = DynamicClosure.from_edges(EDGES, spark=spark, backend="spark")
-    frame = c._engine.current.closure.place.stored.layers[0].kept.frame
+    frame = c._parts.door.engine.current.closure.place.stored.layers[0].kept.frame
     assert "InMemoryTableScan" in plan(frame)
     del c
     assert eventually(lambda: "InMemoryTableScan" not in plan(frame)), "what it had stored is still there"

@@ -78,7 +78,7 @@ def test_names_on_spark_that_are_lost_get_their_numbers_again(spark, lose, caplo
     named = lambda edges: spark.createDataFrame([(f"v{a}", f"v{b}") for a, b in edges], "src string, dst string")  # noqa: E731
     c = DynamicClosure.from_edges(named(EDGES), names="spark")
     c.insert(named([(44, 90), (90, 91)]))
-    vertices = c._graph.vertices
+    vertices = c._parts.door.now.graph.vertices
     numbers = sorted(map(tuple, vertices.frame(spark).collect()))
     assert lose() >= 2
     assert c.reaches("v0", "v91")
@@ -136,14 +136,14 @@ def test_views_of_a_state_that_was_lost(spark, lose):
 def test_losses_that_do_not_end(spark, lose, monkeypatch):
     monkeypatch.setattr(surviving, "MOST_LOSSES", 2)
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine="path_counting", backend="spark")
-    real = c._engine.init
+    real = c._parts.door.engine.init
 
     def init(*arguments):
         real(*arguments)
         lose()
 
     lose()
-    monkeypatch.setattr(c._engine, "init", init)
+    monkeypatch.setattr(c._parts.door.engine, "init", init)
     with pytest.raises(LostBlocksError, match="An executor that held them is gone"):
         c.verify()
     monkeypatch.undo()

@@ -17,7 +17,7 @@ WRITERS = {
     "a batch": lambda c: c.apply([("delete", "a", "b"), ("insert", "d", "new")], batch_id="it"),
     "a drop": lambda c: c.drop(["alone"]),
     "a reset": lambda c: c.reset([("x", "y")], vertices=["z"]),
-    "a checkpoint": lambda c: c.save(c._store.place.location),
+    "a checkpoint": lambda c: c.save(c._parts.attachment.store.place.location),
     "a checkpoint by policy": lambda c: c.insert([("d", "new")]),
     "a vacuum": lambda c: c.vacuum(keep=1, files=False),
 }

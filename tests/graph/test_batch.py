@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
 from dyntc_spark.graph.batch import net_effect, only_used
 from dyntc_spark.graph.inputs import Ends

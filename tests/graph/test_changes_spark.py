@@ -69,7 +69,7 @@ class Both:
     @property
     def made(self):
         """How the last batch made its stripes."""
-        return self.closure._engine._change.made
+        return self.closure._parts.door.engine._change.made
 
 
 def rows(frame):

@@ -173,7 +173,7 @@ def test_a_batch_that_the_engine_refuses_changes_nothing(closure, monkeypatch):
         raise OverflowError
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(closure._engine), "apply", fail)
+        patch.setattr(type(closure._parts.door.engine), "apply", fail)
         with pytest.raises(OverflowError):
             closure.insert([("d", "x"), ("x", "y")])
     assert (closure.version, closure.stats()["vertices"], closure.stats()["pairs"]) == (0, 4, 6)

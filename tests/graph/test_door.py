@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
-from dyntc_spark.engines.edge_set import edges_of as edges_of_keys
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.edges import edges_of as edges_of_keys
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import LostBlocksError
@@ -53,20 +52,20 @@ def count_pairs(version, closure):
 
 def test_a_long_question_holds_up_no_batch():
     c = DynamicClosure.from_edges(LONG)
-    asked = Blocked(c._door.ask_apart, count_pairs)
+    asked = Blocked(c._parts.door.ask_apart, count_pairs)
     c.apply([("delete", 7, 8), ("insert", 500, 501), ("insert", 400, 0)])
     c.delete([(500, 501)])
     c.drop([500, 501])
     assert c.version == 3
     assert c.reaches(8, 7)
     assert asked.end() == (0, 401 * 402 // 2)
-    assert c._door.ask_apart(count_pairs)[0] == 3
+    assert c._parts.door.ask_apart(count_pairs)[0] == 3
 
 
 @pytest.mark.parametrize("engine", ["centres"])
 def test_a_question_without_a_copy_is_answered_before_the_batch(engine):
     c = DynamicClosure.from_edges([(1, 2), (2, 3)], engine=engine)
-    asked = Blocked(c._door.ask_apart, count_pairs)
+    asked = Blocked(c._parts.door.ask_apart, count_pairs)
     batch = threading.Thread(target=lambda: c.delete([(1, 2)]), daemon=True)
     batch.start()
     batch.join(0.05)
@@ -74,16 +73,16 @@ def test_a_question_without_a_copy_is_answered_before_the_batch(engine):
     assert edges_of(c.arrow.edges()) == {(1, 2), (2, 3)}  # what needs no engine waits for nobody
     assert asked.end() == (0, 6)
     batch.join(SECONDS)
-    assert (c.version, c._door.ask(count_pairs)) == (1, (1, 4))
+    assert (c.version, c._parts.door.ask(count_pairs)) == (1, (1, 4))
 
 
 def test_who_comes_to_ask_lets_a_waiting_batch_go_first():
     c = DynamicClosure.from_edges([(1, 2), (2, 3)])
-    first = Blocked(c._door.ask, count_pairs)
+    first = Blocked(c._parts.door.ask, count_pairs)
     batch = threading.Thread(target=lambda: c.delete([(1, 2)]), daemon=True)
     batch.start()
-    while c._door._gate.acquire(blocking=False):  # until the batch waits
-        c._door._gate.release()
+    while c._parts.door._gate.acquire(blocking=False):  # until the batch waits
+        c._parts.door._gate.release()
     answers = []
     later = [threading.Thread(target=lambda: answers.append(c.reaches(1, 2)), daemon=True) for _ in range(3)]
     for thread in later:
@@ -98,7 +97,8 @@ def test_blocks_that_are_lost_while_a_batch_waits():
     """What follows a loss asks again, and must not wait for a batch that waits for it."""
     engine, seen = Recompute(), []
     engine.init(Edges.of([0], [1]), 3)
-    door = Door(engine, lambda: seen.append(door.ask(lambda version, _: version.number)))
+    door = Door(engine)
+    door.rebuilt = lambda: seen.append(door.ask(lambda version, _: version.number))
     door.publish(Version(Graph(VertexTable.of(pa.array(["a", "b", "c"]), np.arange(3), 3))))
 
     def change():
@@ -124,7 +124,9 @@ def test_blocks_that_are_lost_while_a_batch_waits():
 def test_a_batch_asks_about_itself(monkeypatch):
     c = DynamicClosure.from_edges([(1, 2), (2, 3)])
     seen = []
-    monkeypatch.setattr(c, "_show", lambda _: seen.append((c.version, c.reaches(1, 3), c.arrow.changes().num_rows)))
+    monkeypatch.setattr(
+        c._parts.views, "show", lambda _: seen.append((c.version, c.reaches(1, 3), c.arrow.changes().num_rows))
+    )
     c.delete([(2, 3)])
     assert seen == [(1, False, 2)]
 
@@ -138,7 +140,7 @@ def test_a_batch_that_ends_before_it_is_published(monkeypatch, error):
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(c, "_committed", fail)
+        patch.setattr(c._parts.attachment, "commit", fail)
         for change in (
             lambda: c.apply([("delete", 1, 2), ("insert", 3, 4)]),
             lambda: c.reset([(7, 8)]),

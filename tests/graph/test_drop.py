@@ -30,7 +30,7 @@ def test_a_dropped_vertex_is_unknown_and_its_number_is_used_again(closure):
     with pytest.raises(UnknownVertexError, match="got 'c', which the graph does not have"):
         closure.reaches("a", "c")
     closure.insert([("b", "d"), ("d", "e")])
-    assert closure._engine.vertices == 4
+    assert closure._parts.door.engine.vertices == 4
     assert closure.reaches("a", "e")
     assert not closure.reaches("e", "d")
     assert sorted(names(closure)) == ["a", "b", "d", "e"]
@@ -83,4 +83,4 @@ def test_any_sequence_with_drops(steps):
         assert set(names(c)) == plain.vertices
         pairs = c.arrow.pairs()
         assert set(zip(pairs["src"].to_pylist(), pairs["dst"].to_pylist(), strict=True)) == plain.pairs()
-    assert c._engine.vertices <= 6
+    assert c._parts.door.engine.vertices <= 6

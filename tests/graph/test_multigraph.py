@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import ConflictError, ContradictionError, DamagedBlockError, RedundantChangeError, StorageError
 from dyntc_spark.graph import copies
 from dyntc_spark.graph.copies import Copies
@@ -97,7 +97,7 @@ class Machine(RuleBasedStateMachine):
     def same(self):
         assert counts(self.closure) == dict(self.plain.counts)
         assert pairs(self.closure) == self.plain.pairs()
-        assert self.closure._graph.size == self.plain.counts.total()
+        assert self.closure._parts.door.now.graph.size == self.plain.counts.total()
 
 
 class StoredMachine(Machine):
@@ -246,10 +246,10 @@ def test_what_is_stored_is_checked(tmp_path):
         c = DynamicClosure.from_edges([(1, 2)] * 3 + [(2, 3)], multigraph=True)
         location = str(tmp_path / "deps")
         c.save(location)
-        found = store.Store.required(c._store.place)
+        found = store.Store.required(c._parts.attachment.store.place)
         commit = found.head
         assert (commit.edges, commit.copies) == (2, 4)
-        rows = c._store.place.read("vertices")
+        rows = c._parts.attachment.store.place.read("vertices")
         assert sorted(zip(rows["successors"].to_pylist(), rows["copies"].to_pylist(), strict=True)) == [
             ([], []),
             ([1], [3]),

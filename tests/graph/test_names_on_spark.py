@@ -90,7 +90,7 @@ def test_the_same_answers_as_a_plain_search(spark, came):
             *((*pair, "insert") for pair in pairs - before),
             *((*pair, "delete") for pair in before - pairs),
         }
-    assert isinstance(closure._graph.vertices, VerticesOnSpark)
+    assert isinstance(closure._parts.door.now.graph.vertices, VerticesOnSpark)
     assert rows(closure.vertices()) == sorted((name,) for name in plain.vertices)
     assert rows(closure.edges()) == sorted(plain.edges)
     asked = spark.createDataFrame([("a", "d"), ("d", "a"), ("v1", "v2"), ("a", "nobody")], EDGES)
@@ -122,9 +122,9 @@ def test_vertices_are_dropped_and_numbers_used_again(spark, monkeypatch):
     closure = on_spark(spark, [("a", "b"), ("b", "c")])
     closure.delete(spark.createDataFrame([("b", "c")], EDGES))
     closure.drop(["c"])
-    extent = closure._graph.vertices.extent
+    extent = closure._parts.door.now.graph.vertices.extent
     closure.insert(spark.createDataFrame([("b", "d")], EDGES))  # which gets the number of c
-    assert closure._graph.vertices.extent == extent
+    assert closure._parts.door.now.graph.vertices.extent == extent
     for number in range(4):
         closure.insert([(f"n{number}", "a")])
     assert rows(closure.vertices()) == [(name,) for name in ("a", "b", "d", "n0", "n1", "n2", "n3")]
@@ -139,7 +139,7 @@ def test_vertices_are_dropped_and_numbers_used_again(spark, monkeypatch):
     ]  # fmt: skip
     closure.delete([("b", "a"), ("a", "z")])
     closure.drop(["a", "b", "z"])
-    assert not closure._graph.vertices.on_spark
+    assert not closure._parts.door.now.graph.vertices.on_spark
     closure.insert([(1, 2)])
     assert closure.reaches(1, 2)
 
@@ -171,7 +171,7 @@ def test_the_table_that_the_names_came_from_may_change(spark, tmp_path):
     spark.createDataFrame([("c", "d")], EDGES).write.mode("overwrite").parquet(path)
     assert rows(closure.pairs()) == [("a", "b")]
     with pytest.raises(SessionError, match="Build the closure again"):
-        closure._graph.vertices._parts[0].names.restore()
+        closure._parts.door.now.graph.vertices._parts[0].names.restore()
 
 
 @pytest.mark.classic
@@ -180,10 +180,10 @@ def test_auto_is_by_the_number_of_names(spark, monkeypatch):
     for most, far in ((3, True), (4, False), (18, False)):
         monkeypatch.setattr(numbering, "MOST_NAMES", most)
         closure = DynamicClosure.from_edges(edges)
-        assert closure._graph.vertices.on_spark == far
+        assert closure._parts.door.now.graph.vertices.on_spark == far
         assert closure.stats()["insertions_ignored"] == 6
         assert closure.reaches("a", "d")
-    assert not DynamicClosure.from_edges(edges, names="driver")._graph.vertices.on_spark
+    assert not DynamicClosure.from_edges(edges, names="driver")._parts.door.now.graph.vertices.on_spark
     with pytest.raises(OptionError, match="'spark'"):
         DynamicClosure.from_edges(edges, names="here")
 
@@ -262,7 +262,7 @@ def test_another_session_of_connect_is_refused(spark):
 
 
 def test_names_come_in_the_order_of_the_numbers(spark):
-    vertices = on_spark(spark, [("a", "b"), ("b", "c")])._graph.vertices
+    vertices = on_spark(spark, [("a", "b"), ("b", "c")])._parts.door.now.graph.vertices
     names = vertices.names([2, 0, 2, 1])
     assert names[0] == names[2]
     assert vertices.numbers(names).tolist() == [2, 0, 2, 1]

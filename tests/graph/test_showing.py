@@ -58,12 +58,16 @@ def test_a_large_graph_is_drawn_as_its_matrix():
 
 def test_layers_and_density():
     closure = chain(5)
-    condensed = Condensation.of(closure._graph)
-    drawn = layered(closure._graph, condensed)
+    condensed = Condensation.of(closure._parts.door.now.graph)
+    drawn = layered(closure._parts.door.now.graph, condensed)
     assert sorted(zip(drawn.labels, drawn.x, strict=True)) == [(str(v), v) for v in range(6)]
     assert all(drawn.x[tail] < drawn.x[head] for tail, head in drawn.edges)
-    assert density(condensed, closure._engine.current, 3).tolist() == [[0.75, 1, 1], [0, 0.75, 1], [0, 0, 0.75]]
-    assert density(Condensation.of(Graph()), closure._engine.current, 3).tolist() == [[0]]
+    assert density(condensed, closure._parts.door.engine.current, 3).tolist() == [
+        [0.75, 1, 1],
+        [0, 0.75, 1],
+        [0, 0, 0.75],
+    ]
+    assert density(Condensation.of(Graph()), closure._parts.door.engine.current, 3).tolist() == [[0]]
 
 
 @pytest.mark.parametrize("edges", [[], EDGES, [(v, v + 1) for v in range(100)], [("<&>", "b")]], ids=len)

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.graph.vertices import VertexTable
 

@@ -76,7 +76,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def same_graph_and_same_closure(self):
-        graph, pairs = self.closure._graph, self.plain.pairs()
+        graph, pairs = self.closure._parts.door.now.graph, self.plain.pairs()
         ends = graph.named(graph.edges.edges)
         assert set(zip(ends.src.to_pylist(), ends.dst.to_pylist(), strict=True)) == self.plain.edges
         assert set(graph.vertices.names().to_pylist()) == self.plain.vertices
@@ -96,7 +96,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def paths_are_paths_and_shortest(self):
-        graph, engine = self.closure._graph, self.closure._engine
+        graph, engine = self.closure._parts.door.now.graph, self.closure._parts.door.engine
         names = graph.vertices.names().to_pylist()
         for source in range(min(2, len(names))):
             distances = self.plain.distances(names[source])

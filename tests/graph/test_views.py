@@ -177,7 +177,7 @@ def test_a_batch_goes_on_after_the_session_of_the_views_has_gone(closure, monkey
     monkeypatch.setattr(session, "is_open", lambda _spark: False)
     closure.insert([("c", "d")])
     assert closure.reaches("a", "d")
-    assert closure._views == []
+    assert closure._parts.views.shown == []
 
 
 def test_views_that_cannot_follow_are_an_error_that_says_that_the_batch_is_done(closure, spark, monkeypatch):
@@ -189,7 +189,7 @@ def test_views_that_cannot_follow_are_an_error_that_says_that_the_batch_is_done(
         closure.insert([("c", "d")])
     assert closure.reaches("a", "d")
     closure.insert([("d", "e")])
-    assert (closure.version, closure._views) == (2, [])
+    assert (closure.version, closure._parts.views.shown) == (2, [])
     assert spark
 
 

@@ -121,14 +121,14 @@ def test_an_error_of_some_views_leaves_no_others_behind(spark, monkeypatch):
 
 
 def test_views_that_missed_a_batch_get_it_with_the_next(spark, monkeypatch):
-    def interrupted(_self):
+    def interrupted(*_parts):
         raise KeyboardInterrupt
 
     c = DynamicClosure.from_edges(EDGES, spark=spark)
     c.create_views("deps")
     before = ask(spark, "deps")
     with monkeypatch.context() as patched:
-        patched.setattr(DynamicClosure, "stats", interrupted)
+        patched.setattr("dyntc_spark.graph.current_views.statistics", interrupted)
         with pytest.raises(KeyboardInterrupt):
             c.insert([("3", "4")])
     assert ask(spark, "deps") == before
@@ -164,7 +164,7 @@ def test_nothing_grows_with_the_number_of_batches(spark):
         c.apply([("delete" if number % 2 == 0 else "insert", 1, 2)])
     assert sizes() == first
     assert first[0] == len([*NAMES, "of the prefix", "of the version"])
-    assert len(c._views) == 1
+    assert len(c._parts.views.shown) == 1
 
 
 @pytest.mark.slow

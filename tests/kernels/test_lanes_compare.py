@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.lanes.in_process import by_number
 from dyntc_spark.kernels.lanes import compare

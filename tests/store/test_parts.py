@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import DamagedBlockError, SetupError
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.store import checkpoint
@@ -131,10 +130,10 @@ def commit_of(number, batch, table, graph):
 def checkpoint_of(edges):
     """A checkpoint as tables, with the commit that publishes it."""
     c = DynamicClosure.from_edges(edges, backend="local")
-    vertices, runs = Content.of(c._graph, c._engine, None)
-    commit = commit_of(1, Batch("save"), pa.table({}), c._graph)
+    vertices, runs = Content.of(c._parts.door.now.graph, c._parts.door.engine, None)
+    commit = commit_of(1, Batch("save"), pa.table({}), c._parts.door.now.graph)
     told = {"vertices_checksum": checkpoint._vertices_checksum(vertices), "runs": runs.num_rows}
-    return c, replace(commit, vertex=kind_text(c._graph.vertices.kind), **told), vertices
+    return c, replace(commit, vertex=kind_text(c._parts.door.now.graph.vertices.kind), **told), vertices
 
 
 @given(EDGES.filter(bool), st.randoms())
@@ -142,9 +141,9 @@ def test_a_checkpoint_comes_back_in_any_order(edges, random):
     c, commit, vertices = checkpoint_of(edges)
     order = random.sample(range(vertices.num_rows), vertices.num_rows)
     graph = checkpoint.read(commit, {"vertices": vertices.take(order)})
-    ours, theirs = (sorted(zip(*_ends(one), strict=True)) for one in (graph, c._graph))
+    ours, theirs = (sorted(zip(*_ends(one), strict=True)) for one in (graph, c._parts.door.now.graph))
     assert ours == theirs
-    assert set(graph.vertices.names().to_pylist()) == set(c._graph.vertices.names().to_pylist())
+    assert set(graph.vertices.names().to_pylist()) == set(c._parts.door.now.graph.vertices.names().to_pylist())
 
 
 @pytest.mark.parametrize("name", [*checkpoint.NUMBERS, "successors"])
@@ -184,7 +183,8 @@ def test_the_log_played_again(script):
         commits.append(commit_of(number, batch, tables[-1], version.graph))
         committed(version, touched, batch)
 
-    committed, c._committed = c._committed, note
+    attachment = c._parts.attachment
+    committed, attachment.commit = attachment.commit, note
     for kind, first, second in script:
         if kind == "apply":
             c.apply([("insert", *edge) for edge in first] + [("delete", *edge) for edge in second])
@@ -197,9 +197,9 @@ def test_the_log_played_again(script):
     if log is not None:  # what a crash left behind
         log = pa.concat_tables([log, log.set_column(1, "token", pa.array(["other"] * log.num_rows))])
     graph, _ = replayed(Graph(), commits, log)
-    ours, theirs = (sorted(zip(*_ends(one), strict=True)) for one in (graph, c._graph))
+    ours, theirs = (sorted(zip(*_ends(one), strict=True)) for one in (graph, c._parts.door.now.graph))
     assert ours == theirs
-    assert set(graph.vertices.names().to_pylist()) == set(c._graph.vertices.names().to_pylist())
+    assert set(graph.vertices.names().to_pylist()) == set(c._parts.door.now.graph.vertices.names().to_pylist())
     assert sorted(graph.vertices.used.tolist() + graph.vertices._free.tolist()) == list(range(graph.vertices.extent))
 
 
@@ -210,14 +210,14 @@ def _ends(graph):
 
 def test_lost_rows_of_the_log_are_seen():
     c = DynamicClosure.from_edges([(1, 2)])
-    batch = Batch("batch", c._graph.edges.edges)
-    table = log_table(batch, c._graph, 1, "1")
-    commit = commit_of(1, batch, table, c._graph)
+    batch = Batch("batch", c._parts.door.now.graph.edges.edges)
+    table = log_table(batch, c._parts.door.now.graph, 1, "1")
+    commit = commit_of(1, batch, table, c._parts.door.now.graph)
     for log in (None, table.slice(0, 0)):
         with pytest.raises(DamagedBlockError, match="1 rows of version 1 in the table 'log'; got 0"):
             replayed(Graph(), [commit], log)
     with pytest.raises(DamagedBlockError, match="the commit 1"):
-        Commits([commit_of(2, batch, table, c._graph)])
+        Commits([commit_of(2, batch, table, c._parts.door.now.graph)])
 
 
 def test_a_session_without_delta(spark, tmp_path):
@@ -232,8 +232,11 @@ def test_a_session_without_delta(spark, tmp_path):
 def commits():
     """A table of two commits."""
     c = DynamicClosure.from_edges([("a", "b")])
-    batch = Batch("batch", c._graph.edges.edges)
-    made = [commit_of(number, batch, log_table(batch, c._graph, number, "t"), c._graph) for number in (1, 2)]
+    batch = Batch("batch", c._parts.door.now.graph.edges.edges)
+    made = [
+        commit_of(number, batch, log_table(batch, c._parts.door.now.graph, number, "t"), c._parts.door.now.graph)
+        for number in (1, 2)
+    ]
     rows = pa.concat_tables([replace(commit, time=dt.datetime.now(dt.timezone.utc)).table() for commit in made])
     assert len(Commits.read(rows, "deps")) == 2
     return rows

@@ -73,8 +73,8 @@ def test_each_version_is_a_commit(delta, tmp_path, c, table, breaking):
     d.delete([("a", "b")])
     assert table.rows() == pairs(d)
     assert table.versions() == [0, 1, 3, 4, 5, 6]
-    c._store.target_version, c._store._changed = 3, True
-    c._store.follow_target(4)  # a writer who comes too late
+    c._parts.attachment.store.target_version, c._parts.attachment.store._changed = 3, True
+    c._parts.attachment.store.follow_target(4)  # a writer who comes too late
     assert table.rows() == pairs(d)
 
     d.publish(None)

@@ -210,12 +210,12 @@ def test_a_closure_that_cannot_be_brought_back(delta, tmp_path, breaking, monkey
     c = saved(delta, str(tmp_path / "deps"))
     before = seen(c)
     breaking("log")
-    real = c._engine.init
+    real = c._parts.door.engine.init
 
     def init(*_):
         raise MemoryError
 
-    monkeypatch.setattr(c._engine, "init", init)
+    monkeypatch.setattr(c._parts.door.engine, "init", init)
     with pytest.raises(StorageError, match="BrokenError"):
         c.insert([("d", "e")])
     breaking(None)
@@ -223,7 +223,7 @@ def test_a_closure_that_cannot_be_brought_back(delta, tmp_path, breaking, monkey
     for ask in (*asked[:-1], lambda: c.insert([("d", "f")]), c.refresh, c.in_process, lambda: asked[-1](closure=True)):
         with pytest.raises(StorageError, match="bring the closure back to version 0"):
             ask()
-    monkeypatch.setattr(c._engine, "init", real)
+    monkeypatch.setattr(c._parts.door.engine, "init", real)
     assert seen(c) == before
     c.insert([("d", "e")])
     assert c.reaches("a", "e")

@@ -33,11 +33,10 @@ import numpy.typing as npt
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.superstep import Cell, Operation
+from dyntc_spark.edges import Edges, EdgeSet, keys_of
 from dyntc_spark.engines.algebraic.eliminate import through
 from dyntc_spark.engines.algebraic.graph import Graph
 from dyntc_spark.engines.algebraic.update import WideUpdate, factors, gathered, with_identity
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet, keys_of
 from dyntc_spark.errors import OutgrownError
 from dyntc_spark.kernels import codec, reach, sparse
 from dyntc_spark.kernels.block import Block, Ints, Sparse

@@ -26,25 +26,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges, EdgeSet, checked
 from dyntc_spark.engines.algebraic.build import Parts, fill
 from dyntc_spark.engines.algebraic.graph import Graph
 from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
 from dyntc_spark.engines.algebraic.solve import REACH, SECONDS_A_PRODUCT, LargeSystem
 from dyntc_spark.engines.algebraic.touched import Touched, ancestors, compared, pairs
 from dyntc_spark.engines.algebraic.update import Factors, Lines, WideUpdate, factors, gathered
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import certify_matrix
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
 from dyntc_spark.kernels.block import Ints
@@ -54,6 +53,9 @@ from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 SPARSE_BITS, DENSE_BITS = 26, 23  #: of a prime; products of dense blocks are fast up to 23
 DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense blocks
@@ -139,13 +141,14 @@ class Algebraic(Engine):
         """Insert and delete edges as one update of M, of rank at most the number of distinct sources or targets."""
         graph = self._graph
         inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
-        inserted = _where(inserted, ~graph.has(inserted))
-        deleted = _where(deleted, graph.has(deleted))
+        inserted = inserted.where(~graph.has(inserted))
+        deleted = deleted.where(graph.has(deleted))
         self._counts["batches"] += 1
         if not len(inserted) and not len(deleted):
             self._touched = Touched.nothing(self.matrix)
             return
-        before, saved = self.matrix, dict(self.__dict__)
+        before, last = self.matrix, (self._touched, self._differences, self._pairs)
+        built = graph, before, self._lengths, self._bytes, self._build_seconds, self._bits
         graph.apply(inserted, deleted)
         try:
             self._pairs = None
@@ -155,7 +158,8 @@ class Algebraic(Engine):
                 if not any(exceeds(matrix, DRIVER_BYTES, rows) for matrix in (before, self.matrix)):
                     self._differences = compared(before, self.matrix, rows)
         except BaseException:
-            self.__dict__.update(saved)
+            self._graph, self._matrix, self._lengths, self._bytes, self._build_seconds, self._bits = built
+            self._touched, self._differences, self._pairs = last
             graph.apply(deleted, inserted)
             raise
 
@@ -387,10 +391,6 @@ class Algebraic(Engine):
 
     def _known(self, ids: npt.ArrayLike) -> Indices:
         return Axis(self.vertices, 1).ids(ids, "vertex")
-
-
-def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
-    return Edges(edges.sources[kept], edges.targets[kept])
 
 
 def _room(vertices: int) -> int:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.certificate import Successors
-from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.engines.topology import Adjacency
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.edge_weights import edge_weights

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from dyntc_spark.blocks.exhibit import exhibit, exhibited
 from dyntc_spark.matrices.lazy.layers import LayeredState
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def lazy_blocks(matrix: LazyMatrix, spark: SparkSession) -> DataFrame:

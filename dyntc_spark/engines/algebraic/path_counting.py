@@ -25,36 +25,38 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import INTEGERS
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
+from dyntc_spark.edges import Edges, EdgeSet, checked
 from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
-from dyntc_spark.engines.algebraic.path_numbers import PathCounts, bits_of
+from dyntc_spark.engines.algebraic.path_numbers import Counter, PathCounts, bits_of
 from dyntc_spark.engines.algebraic.path_sweep import CountPaths, path_totals
 from dyntc_spark.engines.algebraic.path_update import Change, Lines
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import Successors, certify_matrix
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.topology import Topology
 from dyntc_spark.engines.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.primes import primes_needed, random_primes
+from dyntc_spark.lazy_pyspark import F, is_frame
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds, update_exceeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 PRIME_BITS = 23
 LEAST_BITS = 64  # path counts below 2**64 never ask for new primes
@@ -140,7 +142,7 @@ class PathCounting(Engine):
         vertices
             How many there are; they are numbered from 0.
         """
-        if isinstance(edges, DataFrame):
+        if is_frame(edges):
             edges = _collected(edges)
         graph = Topology(EdgeSet.of(checked(edges, vertices)).edges, vertices)
         totals = np.ones(vertices)
@@ -158,8 +160,8 @@ class PathCounting(Engine):
         """
         graph = self._graph
         inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
-        inserted = _where(inserted, ~graph.adjacency.has(inserted))
-        deleted = _where(deleted, graph.adjacency.has(deleted))
+        inserted = inserted.where(~graph.adjacency.has(inserted))
+        deleted = deleted.where(graph.adjacency.has(deleted))
         if not len(inserted) and not len(deleted):
             return
         before = graph.rank.copy() if len(inserted) and len(deleted) else graph.rank
@@ -326,9 +328,12 @@ class PathCounting(Engine):
         return lazy_blocks(self.matrix, spark)
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-        """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
+        """The closure as it is on Spark, with ``paths``: how many lead to each of ``reached``, null if not known."""
         del spark
-        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
+        if self.backend != "spark":
+            return None
+        counter = Counter(self.matrix.ring.modulus or (), self._totals)
+        return reached_frame(self.matrix, self.vertices, counter, look=look)
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -369,6 +374,11 @@ class PathCounting(Engine):
             **self.matrix.stats(),
         }
 
+    @property
+    def bytes(self) -> int:
+        """Not counted, so that ``backend="auto"`` leaves the matrix where it is."""
+        return 0
+
     def _vertices(self, ids: npt.ArrayLike) -> Indices:
         return Axis(self.vertices, 1).ids(ids, "vertex")
 
@@ -384,7 +394,3 @@ def _collected(edges: DataFrame) -> Edges:
         if table.column(name).null_count:
             raise EntryValueError(f"no nulls in column {name!r}", "a null", "Drop or fill such rows first.")
     return Edges(table.column("src").to_numpy(), table.column("dst").to_numpy())
-
-
-def _where(edges: Edges, kept: npt.NDArray[np.bool_]) -> Edges:
-    return Edges(edges.sources[kept], edges.targets[kept])

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dyntc_spark.kernels.block import Ints
 
 ROUNDING = 1 + 2.0**-20
+#: The largest integers that Spark has.
+COUNT = pa.decimal128(38, 0)
 
 
 class PathCounts(NamedTuple):
@@ -36,9 +40,26 @@ class PathCounts(NamedTuple):
         PathCounts(counts=[5, 1], exact=array([ True, False]))
         """
         product = math.prod(primes)
-        factors = [product // p * pow(product // p, -1, p) for p in primes]
-        counts = [sum(r * f for r, f in zip(column, factors, strict=True)) % product for column in residues.T.tolist()]
+        factors = np.array([product // p * pow(product // p, -1, p) for p in primes], object)  # Python's integers
+        counts = (factors @ residues.astype(object) % product).tolist() if residues.size else []
         return cls(counts, totals * ROUNDING < float(min(product, 2**1000)))
+
+    def known(self) -> pa.Array:
+        """Return the numbers as Spark's largest integers, null where they are not exact or have more digits."""
+        counts = zip(self.counts, self.exact.tolist(), strict=True)
+        return pa.array([count if exact and count < 10**38 else None for count, exact in counts], COUNT)
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Reads the numbers of paths off the rows of a matrix; it travels to the tasks that have these."""
+
+    primes: tuple[int, ...]
+    totals: npt.NDArray[np.float64]  #: paths that start in each vertex
+
+    def __call__(self, vertices: npt.NDArray[np.int32], residues: Ints) -> pa.Array:
+        """Return how many paths lead from each of ``vertices`` to where ``residues`` were found; null: not known."""
+        return PathCounts.of(residues, self.primes, self.totals[vertices]).known()
 
 
 def bits_of(totals: npt.NDArray[np.float64], vertices: int) -> float:

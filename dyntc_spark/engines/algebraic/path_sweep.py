@@ -19,7 +19,7 @@ import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.superstep import Cell, Operation
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.topology import Adjacency
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Block, Ints, Sparse

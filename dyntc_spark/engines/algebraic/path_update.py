@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.rings import Ring
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Sparse
 from dyntc_spark.kernels.ids import Indices

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntc_spark.blocks.local import LocalBackend
+from dyntc_spark.edges import Edges, edges_of, keys_of
 from dyntc_spark.engines.algebraic.graph import Graph
 from dyntc_spark.engines.algebraic.update import Factors, Lines, negated
-from dyntc_spark.engines.base import Certificate, Edges
+from dyntc_spark.engines.base import Certificate
 from dyntc_spark.engines.certificate import certify_lines, certify_matrix, joined
-from dyntc_spark.engines.edge_set import edges_of, keys_of
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.kernels import reach, sparse
 from dyntc_spark.kernels.block import Sparse

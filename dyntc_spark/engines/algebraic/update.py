@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.rings import Ring
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_update import Change
 from dyntc_spark.engines.algebraic.solve import solved
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.engines.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse

@@ -39,7 +39,7 @@ from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres_records import Records
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
 from dyntc_spark.engines.deterministic.kleene_rows import Joined, Part

@@ -32,12 +32,11 @@ import numpy as np
 
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.state import Backend, State
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges, checked
 from dyntc_spark.engines.deterministic.divide_conquer_halves import ENTRY_BYTES, Halves
 from dyntc_spark.engines.deterministic.divide_conquer_leaf import Leaf, SubClosure
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
 from dyntc_spark.engines.deterministic.kleene_rows import Part
-from dyntc_spark.engines.edge_set import checked
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.errors import OptionError, OutgrownError
 from dyntc_spark.kernels.ids import Flags, Indices

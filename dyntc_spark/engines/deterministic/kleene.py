@@ -17,25 +17,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import exhibit
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.state import Backend, State
-from dyntc_spark.engines.base import Certificate, Edges, Engine
+from dyntc_spark.edges import Edges, EdgeSet, checked
+from dyntc_spark.engines.abilities import lacking
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import Successors, certify
 from dyntc_spark.engines.deterministic.kleene_rows import ClosureRows, Joined, Part
-from dyntc_spark.engines.edge_set import EdgeSet, checked
 from dyntc_spark.engines.transfer import held_bytes
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.matrices.polynomial.entries import ones_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class KleeneClosure(Engine):
@@ -142,7 +145,7 @@ class KleeneClosure(Engine):
         """Reset* of what goes, then Set* at each centre of what comes; all or nothing."""
         new, gone = checked(inserted, self._n), checked(deleted, self._n)
         kept = self._edges.replaced(Edges.of(), gone)
-        new = _where(new, ~kept.has(new))
+        new = new.where(~kept.has(new))
         self._apply(new, gone, cover(new, self._n))
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> Flags:
@@ -210,7 +213,7 @@ class KleeneClosure(Engine):
         """The matrices of the state as they are stored, a row a block."""
         state = self.state
         if state is None:
-            raise self._lacks("blocks to show at this size")
+            raise lacking(self, "blocks to show at this size")
         return exhibit(state, spark)
 
     @property
@@ -264,7 +267,7 @@ class KleeneClosure(Engine):
         self._done["inits"] += 1
 
     def _apply(self, new: Edges, gone: Edges, centres: list[int]) -> None:
-        gone = EdgeSet.of(_where(gone, self._edges.has(gone))).edges
+        gone = EdgeSet.of(gone.where(self._edges.has(gone))).edges
         if not len(gone) and not centres:
             return
         self._ready()
@@ -280,7 +283,7 @@ class KleeneClosure(Engine):
             left = new
             for i in centres:
                 here = (left.sources == i) | (left.targets == i)
-                now, left = _where(left, here), _where(left, ~here)
+                now, left = left.where(here), left.where(~here)
                 self._edges = self._edges.replaced(now, Edges.of())
                 self._set(i, np.unique(now.targets[now.sources == i]), np.unique(now.sources[now.targets == i]))
         except BaseException:
@@ -316,9 +319,5 @@ def cover(edges: Edges, vertices: int) -> list[int]:
         if degrees[i] == 1:  # no two of the rest meet
             return [*chosen, *left.sources.tolist()]
         chosen.append(i)
-        left = _where(left, (left.sources != i) & (left.targets != i))
+        left = left.where((left.sources != i) & (left.targets != i))
     return chosen
-
-
-def _where(edges: Edges, chosen: Flags) -> Edges:
-    return Edges(edges.sources[chosen], edges.targets[chosen])

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import ROWS
 from dyntc_spark.blocks.lineage import looking
@@ -25,11 +23,15 @@ from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.spark import SparkState
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.workers import Batches
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.kernels import certificate, records
 from dyntc_spark.kernels.ids import Flags, Words
+from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.matrices.witness_operations import support
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Turns some whole rows of the closure, from a vertex on, into what a task hands on.
 Tell: TypeAlias = Callable[[int, Flags], pa.RecordBatch | None]

@@ -48,7 +48,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
 from dyntc_spark.engines.deterministic.kleene_rows import Part
 from dyntc_spark.engines.deterministic.logarithmic_operations import Exchange, Halfway, Passed, Raise
@@ -318,8 +318,12 @@ class Logarithmic(KleeneClosure):
         return count_dtype(self._grid.shape[0])
 
     def _saved(self) -> Callable[[], None]:
-        saved = {key: self.__dict__[key] for key in ("_state", "_levels", "_kinds", "_time", "_last")}
-        return lambda: self.__dict__.update(saved)
+        saved = self._state, self._levels, self._kinds, self._time, self._last
+
+        def put_back() -> None:
+            self._state, self._levels, self._kinds, self._time, self._last = saved
+
+        return put_back
 
 
 class _Lines:

@@ -42,8 +42,7 @@ from dyntc_spark.blocks.operations import SetEntries
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.superstep import Kind, Operation
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.kernels import bits
 from dyntc_spark.kernels.ids import Words
 from dyntc_spark.kernels.leaf_closure import closed

@@ -14,9 +14,8 @@ from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Kind, Operation
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.deterministic.munro import Leaves, Munro, Node, kinds
-from dyntc_spark.engines.edge_set import EdgeSet
 from dyntc_spark.engines.transfer import made_by_one_process
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block

@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from dyntc_spark.blocks.lineage import Kept
 from dyntc_spark.blocks.spark import SparkBackend
@@ -31,7 +31,11 @@ from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import build, payload
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.lazy_pyspark import sql
 from dyntc_spark.session import ensure_open
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Ranges of stripes that tasks build, for each task that runs at a time.
 RANGES = 8
@@ -167,7 +171,7 @@ class Blocks:
         frames = [frame for layer in self.layers if (frame := layer.frame(wanted)) is not None]
         if len(frames) == 1:
             return frames[0]
-        return reduce(DataFrame.unionAll, frames).coalesce(self.backend.parallelism)
+        return reduce(sql.DataFrame.unionAll, frames).coalesce(self.backend.parallelism)
 
     def ask(self, what: str, task: Task, which: Ids | None = None) -> list[tuple[int, pa.Buffer]]:
         """Run a task on the blocks that stripes are in, or on all; return the answers by their keys."""

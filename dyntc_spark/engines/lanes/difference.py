@@ -14,11 +14,9 @@ and compared by Spark, in all cases but the last.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import ROWS
 from dyntc_spark.blocks.spark import SparkBackend
@@ -34,6 +32,10 @@ from dyntc_spark.kernels.lanes import answers, compare, payload
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.lazy_pyspark import F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Side(NamedTuple):

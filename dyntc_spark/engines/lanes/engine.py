@@ -13,15 +13,14 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.engines.base import Certificate, Edges
-from dyntc_spark.engines.edge_set import EdgeSet, checked, distinct, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, checked, distinct, edges_of, keys_of
+from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.lanes import difference
 from dyntc_spark.engines.lanes.in_process import NONE, OTHER_NUMBERS, Change, Closure, InProcess, Place
 from dyntc_spark.engines.lanes.on_spark import OnSpark
@@ -31,12 +30,15 @@ from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels.ids import Offsets
 from dyntc_spark.kernels.lanes.stripes import LANES
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 #: Stripes may take so many times as many bytes as after a build, and so many more, before components get new numbers;
 #: after so many batches somebody looks.
 MOST_GROWTH, LEAST_GROWTH, LOOK_AFTER = 1.5, 1 << 20, 64
 
 
-class Lanes(Answering):
+class Lanes(Answering, Engine):
     """The closure of any digraph in lanes.
 
     Parameters
@@ -137,7 +139,7 @@ class Lanes(Answering):
         return difference.changed(self._change, self._spark)
 
     def snapshot(self) -> Snapshot:
-        """Return an engine that answers from the closure that there is now; nothing is copied."""
+        """Return what answers from the closure that there is now; nothing is copied."""
         return Snapshot(self.closure, self.bytes)
 
     def trial(self) -> Lanes:

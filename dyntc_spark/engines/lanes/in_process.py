@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.exhibit import BLOCKS, BLOCKS_TYPE
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import answered
+from dyntc_spark.edges import Edges, answered
 from dyntc_spark.engines.lanes.build import UNBOUNDED, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate
@@ -25,6 +23,9 @@ from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges
 from dyntc_spark.kernels.lanes.payload import Block, byte_sizes, held_pairs, of_lists
 from dyntc_spark.kernels.lanes.steps import Lost
 from dyntc_spark.kernels.lanes.stripes import ABSENT, Stripes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Bytes of a block, about.
 BLOCK_BYTES = 2**20

@@ -18,17 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.columns import ROWS
 from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import checked
+from dyntc_spark.edges import Edges, checked
 from dyntc_spark.engines.lanes import blocks, in_process, tasks
 from dyntc_spark.engines.lanes.blocks import Blocks, table_of
 from dyntc_spark.engines.lanes.build import pools
@@ -56,6 +54,9 @@ from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
 HAND_BYTES, DIRTY_BYTES = 2**26, 2**25

@@ -1,32 +1,39 @@
-"""Questions to a closure in lanes, and an engine that only answers them: a snapshot."""
+"""Questions to a closure in lanes, and a snapshot, which only answers them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.blocks.grid import Axis
-from dyntc_spark.engines.base import Edges, Engine
+from dyntc_spark.edges import Edges
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.in_process import Closure
-from dyntc_spark.engines.lanes.runs import run_batch, several
-from dyntc_spark.errors import OptionError
+from dyntc_spark.engines.lanes.runs import Layout, run_batch, several
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.counts import reach_counts
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
-class Answering(Engine):
+
+class Answering(Reachability):
     """What an engine answers from a closure in lanes, which is a value."""
 
     name: ClassVar[str] = "lanes"
     exact: ClassVar[bool] = True
     _pairs: tuple[object, int] = (None, 0)  # a version, and its pairs
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int:
+        """What the stripes take."""
 
     @property
     @abstractmethod
@@ -78,6 +85,10 @@ class Answering(Engine):
         version, place = self.closure
         return place.rows(version)
 
+    def layout(self) -> Layout:
+        """Return where vertices and stripes are."""
+        return Layout.of(self.version)
+
     def runs(self) -> DataFrame | None:
         """The closure on Spark as runs (``kernels.lanes.runs``); None when the stripes are in this process."""
         version, place = self.closure
@@ -115,7 +126,7 @@ class Answering(Engine):
 
 
 class Snapshot(Answering):
-    """An engine that answers as another one did, and takes no batches; nothing is copied."""
+    """The closure that an engine had; nothing is copied."""
 
     def __init__(self, closure: Closure, held: int) -> None:
         self._closure, self._bytes = closure, held
@@ -133,24 +144,6 @@ class Snapshot(Answering):
     def snapshot(self) -> Snapshot:
         """Return itself."""
         return self
-
-    def init(self, edges: Edges, vertices: int) -> None:
-        """Refuse."""
-        del edges, vertices
-        raise self._refusal()
-
-    def apply(self, inserted: Edges, deleted: Edges) -> None:
-        """Refuse."""
-        del inserted, deleted
-        raise self._refusal()
-
-    def grow(self, vertices: int) -> None:
-        """Refuse."""
-        del vertices
-        raise self._refusal()
-
-    def _refusal(self) -> OptionError:
-        return OptionError("an engine that takes batches", "a snapshot", "Ask the engine that it was made of.")
 
 
 def _known(version: Version, vertices: npt.ArrayLike) -> Ids:

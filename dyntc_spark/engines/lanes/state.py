@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import EdgeSet
 from dyntc_spark.engines.lanes.build import UNBOUNDED, Recycled, numbered, pools
 from dyntc_spark.engines.lanes.graph import (
     SPARE_PART,

@@ -12,16 +12,14 @@ table is for everybody else: it is compared with its checksum, and that is all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.engines.base import Edges, Engine
-from dyntc_spark.engines.edge_set import EdgeSet, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, keys_of
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.history import Graph
@@ -37,6 +35,10 @@ from dyntc_spark.graph.store.tables import Rows, Where
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.row_hash import checksum, row_hashes, with_lists
+from dyntc_spark.lazy_pyspark import F, is_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: The columns of ``runs`` that are the closure, and those of ``vertices`` that are numbers, before ``successors``.
 RUNS = ("stripe", "first", "last", "word")
@@ -52,7 +54,7 @@ class Content(NamedTuple):
     runs: pa.Table | DataFrame
 
     @classmethod
-    def of(cls, graph: Graph, closure: Engine, session: Callable[[], SparkSession]) -> Content:
+    def of(cls, graph: Graph, closure: Reachability, session: Callable[[], SparkSession]) -> Content:
         """Return a graph and its closure as the tables that `relations` makes of them."""
         source = source_of(closure, graph)
         vertices = _with_copies(vertex_table(graph, source, None), graph)
@@ -145,7 +147,7 @@ def _published(token: str) -> Where:
 
 def _marked(table: Rows, version: int, token: str) -> Rows:
     """Return rows with the version and the token of their checkpoint."""
-    if isinstance(table, DataFrame):
+    if is_frame(table):
         return table.select(F.lit(version).cast("bigint").alias("version"), F.lit(token).alias("token"), "*")
     marks = pa.array(np.full(table.num_rows, version)), pa.array([token] * table.num_rows, pa.string())
     return pa.table([*marks, *table.columns], ["version", "token", *table.column_names])

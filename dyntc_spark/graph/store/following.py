@@ -9,16 +9,18 @@ reads each table once, show one version, although Spark does not read all tables
 from __future__ import annotations
 
 import logging
-
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.statements import relations_of, require_tables
 from dyntc_spark.graph.store.store import Store
 from dyntc_spark.graph.views import function_statement, require_prefix, statement, view_statement
+from dyntc_spark.lazy_pyspark import spark_errors
 from dyntc_spark.session import session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NAMES = ("commits", "edges", "vertices", "changes", "closure")
 FUNCTIONS = ("descendants", "ancestors")
@@ -61,7 +63,7 @@ def create_location_views(
     try:
         for text in functions:
             place.spark.sql(text)
-    except PySparkException as error:
+    except spark_errors.PySparkException as error:
         _log.warning("This session takes no table functions; %s_* has the views only: %s", prefix, error)
     return list(views)
 

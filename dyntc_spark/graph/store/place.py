@@ -16,11 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from dyntc_spark.errors import ConflictError, DamagedFileError, DyntcError, LocationError, SetupError, StorageError
 from dyntc_spark.graph.store import writing
@@ -29,7 +28,11 @@ from dyntc_spark.graph.store.spark_tables import UNREADABLE, SparkTables, says
 from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where
 from dyntc_spark.graph.store.witness import Notes
 from dyntc_spark.kernels.row_hash import checksum, row_hashes
+from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, is_connect, session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: ``blocks`` is that of format 1.
 TABLES = ("commits", "log", "vertices", "runs", "blocks", "changes")
@@ -184,7 +187,7 @@ class Place:
         Rows that are on Spark are written by Spark.
         """
         made_with = {**_PROPERTIES.get(table, {}), **(properties or {})}
-        if isinstance(content, DataFrame):
+        if is_frame(content):
             self.by_spark.append(table, content, once, made_with)
         else:
             self._write(lambda tables: tables.append(table, content, once, made_with))

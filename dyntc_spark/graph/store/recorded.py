@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from dyntc_spark.graph.changed import Changed, Stored
 from dyntc_spark.graph.history import Difference
@@ -21,6 +20,7 @@ from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.tables import Transaction
+from dyntc_spark.lazy_pyspark import is_frame
 
 TABLE = "changes"
 #: The name under which Delta remembers the last version.
@@ -60,7 +60,7 @@ def append(place: Place, version: int, found: pa.Table | Stored) -> None:
     if not count:
         return
     content = found.rows if isinstance(found, Stored) else found
-    if isinstance(content, DataFrame) and count <= ONE_FILE:
+    if is_frame(content) and count <= ONE_FILE:
         content = content.coalesce(1)
     once = Transaction(APPLICATION, version)
     with place.translating(f"writing the changes of version {version}"), place.writing():

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dyntc_spark.engines.base import Edges
+from dyntc_spark.edges import Edges
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.batch import renumbered
 from dyntc_spark.graph.copies import Copies

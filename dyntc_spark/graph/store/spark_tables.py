@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.store import delta_log
 from dyntc_spark.graph.store.tables import ONE_FILE, Rows, Transaction, Where
+from dyntc_spark.lazy_pyspark import F, is_frame, spark_errors
 from dyntc_spark.session import beside, parallelism
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 #: What Spark says when there is nothing, or no Delta table, where one is to be read.
 _ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
@@ -46,7 +47,7 @@ class SparkTables:
         below = f"/commits/{delta_log.FOLDER}"
         try:
             found = self._log_files("commits")
-        except PySparkException as error:
+        except spark_errors.PySparkException as error:
             if not says(error, _ABSENT):
                 raise
             told = (error.getMessageParameters() or {}).get("path", "")
@@ -74,7 +75,7 @@ class SparkTables:
 
     def append(self, table: str, content: Rows, once: Transaction | None, properties: Mapping[str, str] | None) -> None:
         """Add rows to a table, which is made with these properties when it is not there."""
-        if not isinstance(content, DataFrame):
+        if not is_frame(content):
             rows = frame(self.spark, content)
             content = rows.coalesce(1) if content.nbytes <= ONE_FILE else rows
         options = dict(properties or {})

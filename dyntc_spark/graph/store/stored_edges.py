@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.kernels.target_lists import TargetLists
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: A condition on rows, made by a function that gives a column by its name: Spark's ``col`` or Arrow's ``field``.
 Where = Callable[[Callable[[str], Any]], Any]
@@ -67,4 +69,4 @@ class Tables(Protocol):
 
 
 #: What a Spark writer can add beside Arrow tables.
-Rows = pa.Table | DataFrame
+Rows: TypeAlias = "pa.Table | DataFrame"

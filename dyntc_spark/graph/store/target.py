@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
-
 from dyntc_spark.errors import LocationError
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.store import steps
@@ -25,6 +23,7 @@ from dyntc_spark.graph.store.place import Place, checked
 from dyntc_spark.graph.store.recorded import TABLE as CHANGES
 from dyntc_spark.graph.store.statements import closure_statement, require_tables
 from dyntc_spark.graph.views import literal
+from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.session import beside
 
 #: The name under which Delta remembers the last version, and under which the table says whose it is.

@@ -7,13 +7,11 @@ travel inside the stage, and each task adds what they hold for its own stripes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import INTEGERS, ROWS
 from dyntc_spark.blocks.superstep import Kind
@@ -21,6 +19,7 @@ from dyntc_spark.blocks.workers import Batches
 from dyntc_spark.errors import EntryValueError, SessionError
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
+from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.buffers import Buffers
 from dyntc_spark.matrices.lazy.layers import LayeredState
@@ -28,7 +27,13 @@ from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.operations import widened
 from dyntc_spark.matrices.lazy.rebuild import BY_ROW
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 SCHEMA = "row bigint, column bigint, values array<bigint>"
+COUNTED_ROWS = f"{ROWS}, paths array<decimal(38,0)>"
+#: Makes a value of each entry: from its row and ``values[plane, entry]``.
+Counter: TypeAlias = Callable[[npt.NDArray[np.int32], Ints], pa.Array]
 
 
 def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
@@ -60,17 +65,18 @@ def lookup_frame(matrix: LazyMatrix, pairs: DataFrame) -> DataFrame:
     return answers
 
 
-def reached_frame(matrix: LazyMatrix, count: int, *, look: bool = False) -> DataFrame:
+def reached_frame(matrix: LazyMatrix, count: int, counter: Counter | None = None, *, look: bool = False) -> DataFrame:
     """Return ``number int`` and ``reached array<int>`` for each of the first ``count`` rows; starts no job by itself.
 
-    ``reached`` are the columns of the entries that are not zero, and the row's own number, sorted. With ``look`` one
+    ``reached`` are the columns of the entries that are not zero, and the row's own number, sorted. A ``counter`` adds
+    ``paths``, what it makes of these entries; that of the row's own number is 1. With ``look`` one
     job looks first whether Spark has the blocks, and ``LostBlocksError`` is raised where it has not.
     """
     state = _layers(matrix, "Use gather(rows) instead.")
     if look:
         state.look()
     found: DataFrame = state.stripes(BY_ROW, absent=True).mapInArrow(
-        _listing(matrix.kinds[BY_ROW], matrix.pending, count), ROWS
+        _listing(matrix.kinds[BY_ROW], matrix.pending, count, counter), ROWS if counter is None else COUNTED_ROWS
     )
     return found
 
@@ -88,7 +94,9 @@ def _layers(matrix: LazyMatrix, remedy: str) -> LayeredState:
     return matrix.state
 
 
-def _listing(kind: Kind, pending: tuple[Buffers, ...], count: int) -> Callable[[Batches], Batches]:
+def _listing(
+    kind: Kind, pending: tuple[Buffers, ...], count: int, counter: Counter | None
+) -> Callable[[Batches], Batches]:
     """Make the task: stripes in, their rows as sorted lists out."""
 
     def task(batches: Batches) -> Batches:
@@ -103,19 +111,24 @@ def _listing(kind: Kind, pending: tuple[Buffers, ...], count: int) -> Callable[[
                 for j, buffers in zip(upright, pending, strict=True):
                     lines = sparse_lines.combine(lines, sparse.take_rows(j, ids), buffers.rows_i, kind.ring.modulus)
                 if (wanted := min(len(ids), count - int(ids[0]))) > 0:
-                    yield _lists(lines, ids[:wanted])
+                    yield _lists(lines, ids[:wanted], counter)
 
     return task
 
 
-def _lists(lines: Sparse, ids: npt.NDArray[np.int32]) -> pa.RecordBatch:
+def _lists(lines: Sparse, ids: npt.NDArray[np.int32], counter: Counter | None) -> pa.RecordBatch:
     """Return the first lines as lists, each with its own id."""
     own = np.arange(len(ids), dtype=np.int64)
     kept = lines.rows < len(ids)
-    keys = np.union1d(lines.rows[kept].astype(np.int64) << 32 | lines.columns[kept], own << 32 | ids)
-    ends = np.searchsorted(keys, np.arange(len(ids) + 1, dtype=np.int64) << 32).astype(np.int32)
-    reached = pa.ListArray.from_arrays(pa.array(ends), pa.array((keys & 0xFFFFFFFF).astype(np.int32)))
-    return pa.RecordBatch.from_arrays([pa.array(ids), reached], names=["number", "reached"])
+    keys = np.concatenate([lines.rows[kept].astype(np.int64) << 32 | lines.columns[kept], own << 32 | ids])
+    keys, places = np.unique(keys, return_index=True)
+    ends = pa.array(np.searchsorted(keys, np.arange(len(ids) + 1, dtype=np.int64) << 32).astype(np.int32))
+    lists = {"reached": pa.array((keys & 0xFFFFFFFF).astype(np.int32))}
+    if counter is not None:
+        ones = np.ones((len(lines.values), len(ids)), lines.values.dtype)
+        lists["paths"] = counter(ids[keys >> 32], np.concatenate([lines.values[:, kept], ones], axis=1)[:, places])
+    arrays = [pa.array(ids), *(pa.ListArray.from_arrays(ends, values) for values in lists.values())]
+    return pa.RecordBatch.from_arrays(arrays, names=["number", *lists])
 
 
 def _answering(kind: Kind, pending: tuple[Buffers, ...]) -> Callable[[Batches], Batches]:

@@ -18,12 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.lineage import Kept, looking
@@ -34,9 +32,13 @@ from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.block import Block
 from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.lazy_pyspark import F, sql
 from dyntc_spark.matrices.lazy.operations import widened
 from dyntc_spark.matrices.lazy.workers import Keys, read_written, rewriting
 from dyntc_spark.session import ensure_open
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 NEAR_BYTES = 32 * 2**20  #: what is read of up to so many bytes of stripes is worked out at the driver
 LEAST_KEYS = 11  #: Spark compiles a shorter list of constants into the query, each time anew
@@ -124,7 +126,7 @@ class LayeredState(State):
                 key = (F.col("bi").cast("bigint") + int(keys.of_stripes(name, np.zeros(1, np.int64))[0])).alias("key")
                 inside = kept.frame.where(F.col("bi") < kind.grid.blocks[0])
                 layers.append(kept.derived(inside.select(key, F.col(name).alias("payload"))))
-        frame = reduce(DataFrame.unionAll, (layer.frame for layer in layers))
+        frame = reduce(sql.DataFrame.unionAll, (layer.frame for layer in layers))
         found = backend.collect("sizes", frame.select("key", F.length("payload").alias("bytes")))
         sizes = np.zeros(keys.count, np.int64)
         sizes[found.column("key").to_numpy()] = found.column("bytes").fill_null(0).to_numpy()
@@ -252,7 +254,7 @@ class LayeredState(State):
                 parts.append(layer.frame if alone else layer.frame.where(_among(here)))
         if not parts:
             parts = [self.layers[0].frame.where(F.lit(False))]
-        joined = reduce(DataFrame.unionAll, parts)
+        joined = reduce(sql.DataFrame.unionAll, parts)
         return joined.coalesce(self._backend.parallelism) if len(parts) > 1 else joined
 
     def stripes(self, name: str, *, absent: bool = False) -> DataFrame:

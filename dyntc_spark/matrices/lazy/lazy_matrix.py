@@ -27,12 +27,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks.columns import checked_columns
 from dyntc_spark.blocks.local import LocalBackend, LocalState, entry_arrays
@@ -42,12 +40,16 @@ from dyntc_spark.blocks.state import Backend, Entries, EntryArrays, State
 from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.errors import EntryValueError, RingMismatchError, SessionError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
+from dyntc_spark.lazy_pyspark import F, is_frame
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.buffers import Buffers, bytes_of
 from dyntc_spark.matrices.lazy.costs import Costs
 from dyntc_spark.matrices.lazy.layers import LayeredState
 from dyntc_spark.matrices.lazy.operations import ReadEntries, ReadLines
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW, Rebuild, grown, stripes_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 THEORY = 0.575  #: the ε that balances update and rebuild with the best known rectangular product
 BUDGET = 32 * 2**20  #: bytes of the buffers; they travel to every task of a rebuild
@@ -136,7 +138,7 @@ class LazyMatrix:
             the columns ``row``, ``column`` and, unless all are 1, ``value``: a job for rows, one for columns,
             and one that asks for their sizes. Entries at one place are added up.
         """
-        self._start(self._from_frame(entries) if isinstance(entries, DataFrame) else self._from_arrays(entries))
+        self._start(self._from_frame(entries) if is_frame(entries) else self._from_arrays(entries))
 
     def _from_arrays(self, entries: EntryArrays) -> State:
         rows, columns, values = entry_arrays(entries, self._kinds[BY_ROW])

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph import stream
-from dyntc_spark.graph.attached import Attached
+from dyntc_spark.graph.attachment import Attachment
+from dyntc_spark.graph.batches import Batches
+from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.location import Location
 from dyntc_spark.graph.stream import Stream
 from dyntc_spark.graph.stream_rows import AT, as_changes
 
 if TYPE_CHECKING:
-    from dyntc_spark.graph.asking import Table
-    from dyntc_spark.graph.batch import BatchResult
+    from pyspark.sql import DataFrame
 
 
-class Streamed(Attached):
-    """A closure at a location whose changes may come from a stream."""
+class Streaming:
+    """Starts streams of changes to a closure at a location.
 
-    if TYPE_CHECKING:
+    Parameters
+    ----------
+    door
+        The way to the closure.
+    attachment
+        Knows the location, which remembers micro-batches.
+    batches
+        Apply what comes.
+    location
+        Brings the closure up to date after another writer was first.
+    """
 
-        def apply(
-            self, changes: Table, *, batch_id: str | int | None = None, timestamp: str = "timestamp"
-        ) -> BatchResult:
-            """Insert and delete edges; the class that can do so says how."""
+    def __init__(self, door: Door, attachment: Attachment, batches: Batches, location: Location) -> None:
+        self._door, self._attachment, self._batches, self._location = door, attachment, batches, location
 
     def stream(
         self,
@@ -70,16 +80,17 @@ class Streamed(Attached):
         op, src, dst, timestamp
             What these columns are called in ``changes``, or in the JSON objects.
         """
-        store = self._attached()
+        store = self._attachment.required()
         if available_now and every is not None:
             raise OptionError("available_now or every", "both", "Leave one out.")
-        rows = as_changes(changes, (op, src, dst), timestamp, spark_type(self._graph.vertices.kind))
+        rows = as_changes(changes, (op, src, dst), timestamp, spark_type(self._door.now.graph.vertices.kind))
         with self._door.changing():
-            self._begin()
-            self._record(wanted=record_changes)
+            self._attachment.begin()
+            self._attachment.record(wanted=record_changes)
 
         def apply(table: pa.Table, batch_id: str) -> None:
-            stream.applied(lambda: self.apply(table, batch_id=batch_id, timestamp=AT), self.refresh)
+            apply_once = partial(self._batches.apply, table, batch_id=batch_id, timestamp=AT)
+            stream.applied(apply_once, self._location.refresh)
 
         return stream.start(
             apply, store.has, rows, store.place.spark, checkpoint, available_now=available_now, every=every, name=name

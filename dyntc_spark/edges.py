@@ -1,4 +1,4 @@
-"""The edges of a digraph as a set: one sorted array of keys ``source * 2**32 + target``.
+"""Edges of a digraph as numbers, and sets of them: sorted keys ``source * 2**32 + target``.
 
 A set is a value: a batch makes a new one, so that a batch that fails leaves the
 old one as it was, and any number of threads may read one. Sets share most of their
@@ -8,12 +8,12 @@ keys, so that a small batch costs little.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Axis
-from dyntc_spark.engines.base import Edges
 from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
 from dyntc_spark.kernels import edge_keys
 from dyntc_spark.kernels.ids import Flags, Indices
@@ -25,6 +25,26 @@ MOST_VERTICES = 2**31 - 1
 LEAST_CHANGES = 1024
 _LOW = 2**32 - 1
 _NOTHING = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Edges as two parallel arrays of vertex numbers."""
+
+    sources: Indices
+    targets: Indices
+
+    @classmethod
+    def of(cls, sources: npt.ArrayLike = (), targets: npt.ArrayLike = ()) -> Edges:
+        """Return two lists of vertex numbers as edges."""
+        return cls(np.asarray(sources, np.int64).reshape(-1), np.asarray(targets, np.int64).reshape(-1))
+
+    def where(self, chosen: Flags | Indices) -> Edges:
+        """Return some of the edges: those whose flag is set, or those at these places."""
+        return Edges(self.sources[chosen], self.targets[chosen])
+
+    def __len__(self) -> int:
+        return len(self.sources)
 
 
 def keys_of(edges: Edges) -> Indices:

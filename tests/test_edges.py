@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntc_spark.engines import edge_set
-from dyntc_spark.engines.base import Edges
-from dyntc_spark.engines.edge_set import EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet
 from tests.engines.lanes_oracle import as_edges
 
 pairs = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 2**31 - 2)), max_size=12) | st.sets(
@@ -44,7 +42,7 @@ def test_nothing_changed_is_the_same_set():
 
 
 def test_many_changes_are_brought_in(monkeypatch):
-    monkeypatch.setattr(edge_set, "LEAST_CHANGES", 10)
+    monkeypatch.setattr("dyntc_spark.edges.LEAST_CHANGES", 10)
     held = EdgeSet.of(Edges.of())
     for v in range(100):
         held = held.replaced(Edges.of([v], [v + 1]), Edges.of([v - 3], [v - 2]) if v > 2 else Edges.of())
