@@ -7,6 +7,7 @@
     python3 run.py test --slow     run the long tests, before a release (an hour or so)
     python3 run.py bench [ARGS]    run the benchmarks
     python3 run.py soak [ARGS]     mixed actions with restarts for 30 minutes; --minutes, --actions, --seed
+    python3 run.py docs            build the documentation as a site, in ./site (minutes: it runs the notebooks)
     python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
 
 What is installed already is not installed again. Java is taken from JAVA_HOME or PATH; where there is none,
@@ -42,6 +43,13 @@ OLDEST_PIP = (25, 1)  # the first that installs dependency groups
 OLDEST_JAVA = 17
 
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+# What a command installs, and the module that it runs, with its arguments.
+PROGRAMS: dict[str, tuple[set[str], list[str]]] = {
+    "demo": ({"[spark]"}, ["dyntc_spark.demo"]),
+    "bench": ({"[spark]", "bench"}, ["benchmarks"]),
+    "soak": ({"[delta]"}, ["benchmarks.soak"]),
+    "docs": ({"[delta]", "docs"}, ["mkdocs", "build", "--strict"]),
+}
 # Name, arguments of Python, and the Spark that the tests are to run on.
 Check = tuple[str, list[str], str]
 STYLE: list[Check] = [
@@ -73,15 +81,13 @@ def main(arguments: list[str]) -> int:
     if command in {"-h", "--help", "help"}:
         print(__doc__.strip())
         return 0 if arguments else 2
-    if command == "demo":
-        install({"[spark]"})
-        return call([str(PYTHON), "-m", "dyntc_spark.demo", *rest])
     if command == "test":
-        install({"[delta]", "dev"})
+        install({"[delta]", "dev", "docs"} if "--slow" in rest else {"[delta]", "dev"})
         return run_tests(rest)
-    if command in {"bench", "soak"}:
-        install({"[delta]"} if command == "soak" else {"[spark]", "bench"})
-        return call([str(PYTHON), "-m", "benchmarks.soak" if command == "soak" else "benchmarks", *rest])
+    if command in PROGRAMS:
+        parts, words = PROGRAMS[command]
+        install(parts)
+        return call([str(PYTHON), "-m", *words, *rest])
     if command == "check-install" and not rest:
         return check_install()
     print(f"run.py knows no command {' '.join(arguments)!r}.\n\n{__doc__.strip()}", file=sys.stderr)

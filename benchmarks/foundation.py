@@ -23,6 +23,7 @@ from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.operations import Gather
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING, Modular, Ring
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.where import Lines
 from dyntc_spark.kernels.block import Bits, Dense
 
 PRIME = 8388593
@@ -94,7 +95,7 @@ def gather(backend: SparkBackend, n: int, repeats: int) -> list[Line]:
     """Benchmark 3."""
     matrix = dense_matrix(backend, n, BOOLEAN, seed=5)
     ids = np.array([n // 3])
-    operations = [Gather(matrix.name, matrix.grid, BOOLEAN, ids, upright) for upright in (False, True)]
+    operations = [Gather(matrix.name, BOOLEAN, Lines(matrix.grid, ids, upright)) for upright in (False, True)]
     tasks = matrix.state.frame.select(F.spark_partition_id().alias("part")).distinct().count()
     spark = backend.spark
 

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark import DynamicClosure, datasets
-from dyntc_spark.graph.display import picture as svg
+from dyntc_spark.graph.pictures import svg
+from dyntc_spark.graph.pictures.picture import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 SINGLE_CHANGES = 200
 QUESTIONS = 2_000
 SEED = 7
+DRAWN = "vlc-plugin-base"  # the updates took decoders from it, and so from all that need it
 
 SAME_CYCLE = """
     SELECT a.src AS package, count(*) + 1 AS on_a_cycle_of
@@ -42,7 +44,7 @@ def main(picture: str = "dyntc-demo.svg", *, spark: bool = True) -> int:
     edges, changes = datasets.debian_dependencies(), datasets.debian_security_changes()
     compile_kernels(edges.slice(0, 5_000))
     c = build(edges)
-    agree = change(c, edges, changes)
+    agree = change(c, edges, changes, Path(picture))
     if spark and find_spec("pyspark") is None:
         print("\nOn Spark: left out, there is no pyspark here.")
     elif spark:
@@ -54,7 +56,6 @@ def main(picture: str = "dyntc-demo.svg", *, spark: bool = True) -> int:
             in_sql(started, c)
         finally:
             started.stop()
-    draw(c, Path(picture))
     print("\nAll answers agree." if agree else "\nANSWERS DIFFER.")
     return 0 if agree else 1
 
@@ -85,14 +86,15 @@ def build(edges: pa.Table) -> DynamicClosure:
     return c
 
 
-def change(c: DynamicClosure, edges: pa.Table, changes: pa.Table) -> bool:
-    """Apply the real batch, then single changes; compare times and answers with a build from scratch."""
+def change(c: DynamicClosure, edges: pa.Table, changes: pa.Table, picture: Path) -> bool:
+    """Apply the real batch and draw it, then single changes; compare times and answers with a build from scratch."""
     _heading("Change: what the security updates changed, as one batch")
     batch, _ = _timed(lambda: c.apply(changes))
     stats, changed = c.stats(), c.arrow.changes()
     became = changed["op"].to_pylist()
     print(f"{stats['inserted']} dependencies inserted, {stats['deleted']} deleted:", end=" ")
     print(f"{became.count('insert'):,} pairs became reachable, {became.count('delete'):,} unreachable")
+    draw(c, picture)
     scratch = DynamicClosure.from_edges(edges, engine="recompute")
     scratch.apply(changes)
     rebuild = min(_timed(lambda: scratch.reset(c.arrow.edges()))[0] for _ in range(3))
@@ -155,10 +157,10 @@ def in_sql(spark: SparkSession, c: DynamicClosure) -> None:
 
 
 def draw(c: DynamicClosure, place: Path) -> None:
-    """Write the picture of the closure's matrix."""
-    text = c._parts.door.ask(lambda version, closure: svg(version.graph, closure))  # noqa: SLF001  (what a notebook shows)
-    place.write_text(text, encoding="utf-8")
-    print(f"\nThe picture of the matrix, packages in a topological order: {place.resolve()}")
+    """Write a picture of what the last batch changed around one package."""
+    drawn = svg.document(c._parts.door, Wanted(around=DRAWN))  # noqa: SLF001  (what a notebook shows)
+    place.write_text(drawn, encoding="utf-8")
+    print(f"  in a picture: {DRAWN} and what is near it; green is new, red is gone: {place.resolve()}")
 
 
 def _same(one: DynamicClosure, other: DynamicClosure, name: str, other_name: str) -> bool:

@@ -2,9 +2,9 @@
 # MAGIC %md
 # MAGIC # Data lineage as a stream
 # MAGIC
-# MAGIC Jobs read tables and write tables; every run reports its edges. The reports arrive as files, a stream reads
-# MAGIC them, and each micro-batch is one atomic batch of the closure, once, whatever fails in between. It needs a
-# MAGIC session with Delta, where the closure and what changed are kept.
+# MAGIC Jobs read tables and write tables, and every run reports its edges. The reports arrive as files, and a stream
+# MAGIC reads them. Each micro-batch is one batch of the closure, applied once, whatever fails in between. The closure
+# MAGIC is kept in Delta tables, so this needs a session with Delta.
 
 # COMMAND ----------
 
@@ -58,8 +58,8 @@ print(c)
 
 # MAGIC %md
 # MAGIC ## The next morning
-# MAGIC Another process opens the closure and goes on with the same checkpoint. Reports that were applied are not
-# MAGIC applied again.
+# MAGIC The closure is opened from its tables, as another process would do it, and goes on with the same checkpoint.
+# MAGIC There are two new reports; those of the first two days are not applied again.
 
 # COMMAND ----------
 
@@ -74,8 +74,7 @@ assert c.version == len(DAYS)
 
 # MAGIC %md
 # MAGIC ## What changed, for the next job
-# MAGIC The table `changes` has what became reachable and unreachable, a set of rows a version. It can be read as a
-# MAGIC stream.
+# MAGIC The table `changes` has the pairs that each version won and lost. It can be read as a stream.
 
 # COMMAND ----------
 
@@ -86,7 +85,8 @@ changes.groupBy("version", "op").count().orderBy("version", "op").show()
 
 # MAGIC %md
 # MAGIC ## Impact
-# MAGIC The customer table is wrong since this morning. What is spoilt, and how does the board's report depend on it?
+# MAGIC `silver.customers` is wrong since this morning. Which tables are wrong with it, and how does the board's report
+# MAGIC depend on the source `crm`?
 
 # COMMAND ----------
 

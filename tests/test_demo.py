@@ -39,7 +39,9 @@ def test_the_demo_builds_changes_compares_and_draws(part, spark, monkeypatch, tm
     assert "engine 'lanes' on Spark" in printed
     assert "All answers agree." in printed
     assert re.search(r"takes [\d,]+ times as long", printed)
-    assert picture.read_text(encoding="utf-8").startswith("<svg ")
+    drawn = picture.read_text(encoding="utf-8")
+    assert drawn.startswith("<svg ")
+    assert all(f">{name}<" in drawn for name in ("vlc-plugin-base", "librist4"))  # the second is new
 
 
 def test_answers_that_differ_are_an_error(part, monkeypatch, tmp_path, capsys):

@@ -170,7 +170,7 @@ def check_forged_block(data):
     else:
         assert block.values.shape[1:] == (rows, columns)
     assert (
-        codec.decode(codec.encode(block, *codec.read_header(forged)[3:4], codec.read_header(forged).ring_key)).shape
+        codec.decode(codec.encode(block, codec.read_header(forged).ring_code, codec.read_header(forged).ring_key)).shape
         == block.shape
     )
 

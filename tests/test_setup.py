@@ -167,6 +167,17 @@ def test_arguments_of_test_go_to_pytest(run, monkeypatch):
     assert run.calls == [[str(run.PYTHON), "-m", "pytest", "-k", "codec"]]
 
 
+def test_docs_are_built_strictly(run, installs):
+    assert run.main(["docs", "-d", "there"]) == 0
+    assert installs == [("--editable", ".[delta]", "--group=docs")]
+    assert run.calls == [[str(run.PYTHON), "-m", "mkdocs", "build", "--strict", "-d", "there"]]
+
+
+def test_the_slow_tests_can_build_the_docs(run, installs):
+    assert run.main(["test", "--slow"]) == 0
+    assert installs == [("--editable", ".[delta]", "--group=dev", "--group=docs")]
+
+
 def test_help_and_a_command_that_is_not_there(run, capsys):
     assert run.main(["--help"]) == 0
     assert "python3 run.py demo" in capsys.readouterr().out

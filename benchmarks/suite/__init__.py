@@ -1,7 +1,7 @@
 """The suite: workloads by systems in one run, every answer checked before its time counts.
 
-``dyntc bench`` (``python3 run.py bench suite`` in a fresh checkout) runs it; ``docs/benchmarks.md`` says what is
-measured and how, and shows the tables and pictures of a run.
+``dyntc bench`` (``python3 run.py bench suite`` in a fresh checkout) runs it; ``docs/explanation/benchmarks.md`` says
+what is measured and how, and shows the tables and pictures of a run.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def measured(folder: Path = PUBLISHED) -> list[Point]:
 
 
 def page(points: list[Point]) -> Iterator[str]:
-    """Yield the tables of ``docs/capacity.md``."""
+    """Yield the tables of ``docs/explanation/capacity.md``."""
     yield "| graph | vertices | edges | pairs | state | bytes a pair | looks a pair | work of Init | driver's Python |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for point in points:

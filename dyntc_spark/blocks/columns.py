@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from dyntc_spark.blocks import workers
-from dyntc_spark.blocks.superstep import Kind, Where
+from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.blocks.where import Where
 from dyntc_spark.errors import EntryValueError
 from dyntc_spark.lazy_pyspark import F
 

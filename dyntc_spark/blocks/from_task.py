@@ -22,7 +22,6 @@ from dyntc_spark.blocks.state import bounds
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.block import Block
-from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.session import ensure_open
 
 #: A state in the process that makes it, and Boolean blocks, by a number each, that the driver is told.
@@ -41,10 +40,8 @@ def state_from_task(
     extent = bounds(kinds.values())
     place = Placement.choose(backend.parallelism, extent)
     made = backend.spark.range(0, 1, 1, 1).mapInArrow(_making(kinds, extent, make), cell_schema(*kinds))
-    dealt = place.route(made.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
-    kept, reports = backend.keep(what, dealt, {})
-    rows = (row for told in reports.column("reports").to_pylist() for row in told)
-    blocks = {row["key"]: BOOLEAN.decode(row["payload"]) for row in rows}
+    kept, reports = backend.keep(what, place.dealt(made), {})
+    blocks = {key: BOOLEAN.decode(payload) for _, key, payload in workers.told(reports)}
     found = {key: block for key, block in blocks.items() if block is not None}
     return SparkState(backend, kinds, (kept,)), found
 

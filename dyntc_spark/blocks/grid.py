@@ -48,6 +48,10 @@ class Axis:
         """Number of indices in ``block``; the last one may be shorter."""
         return min(self.step, self.length - block * self.step)
 
+    def part(self, block: int) -> slice:
+        """The indices in ``block``."""
+        return slice(block * self.step, block * self.step + self.extent(block))
+
     def ids(self, ids: npt.ArrayLike, what: str) -> Indices:
         """Return ``ids`` as an array, refused when one of them is not on this side."""
         array = np.atleast_1d(as_array(ids))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dyntc_spark.blocks.grid import Axis, Grid, as_array, block_size
 from dyntc_spark.blocks.local import LocalBackend, entry_arrays
 from dyntc_spark.blocks.operations import (
+    ClearEntries,
     Combine,
     CountDifferences,
     CountEntries,
@@ -28,6 +29,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, COUNTING, Ring
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation, Result
+from dyntc_spark.blocks.where import Lines, Places
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints
 
@@ -145,7 +147,7 @@ class BlockMatrix:
         places = places.reshape(-1, 2)
         rows = self.grid.down.ids(places[:, 0], "row")
         columns = self.grid.across.ids(places[:, 1], "column")
-        return self._read(Lookup(self.name, self.grid, self.ring, rows, columns))
+        return self._read(Lookup(self.name, self.ring, Places(self.grid, rows, columns)))
 
     def nnz(self) -> int:
         """Number of entries that are not zero: one job."""
@@ -255,13 +257,13 @@ class BlockMatrix:
     ) -> BlockMatrix:
         """Set entries to ``values`` (by default to 1); where a place is named twice the last counts: one job."""
         given = (rows, columns) if values is None else (rows, columns, values)
-        places = entry_arrays(given, self.state.kinds[self.name])
-        return self._write(SetEntries(self.name, self.grid, *places))
+        down, across, checked = entry_arrays(given, self.state.kinds[self.name])
+        return self._write(SetEntries(self.name, Places(self.grid, down, across), checked))
 
     def clear_entries(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> BlockMatrix:
         """Set entries to zero: one job."""
         down, across, _ = entry_arrays((rows, columns), self.state.kinds[self.name])
-        return self._write(SetEntries(self.name, self.grid, down, across, None))
+        return self._write(ClearEntries(self.name, Places(self.grid, down, across)))
 
     # --- helpers -----------------------------------------------------------------------------
 
@@ -274,7 +276,7 @@ class BlockMatrix:
 
     def _gather(self, ids: npt.ArrayLike, *, upright: bool) -> Strip:
         side, what = (self.grid.across, "column") if upright else (self.grid.down, "row")
-        return self._read(Gather(self.name, self.grid, self.ring, side.ids(ids, what), upright))
+        return self._read(Gather(self.name, self.ring, Lines(self.grid, side.ids(ids, what), upright)))
 
     def _strip(self, lines: npt.ArrayLike | Strip, *, upright: bool, along: Axis | None = None) -> Strip:
         axis = along or (self.grid.down if upright else self.grid.across)

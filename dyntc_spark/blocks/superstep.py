@@ -1,7 +1,7 @@
 """Supersteps: a list of block operations over one state, run together in one pass over its blocks.
 
-An ``Operation`` is a picklable value. It names the matrices that it reads and
-writes, carries the strips that it needs, and works on one ``Cell`` (all
+An ``Operation`` is a picklable value. It declares the matrices that it reads and
+writes and the strips that it needs, and works on one ``Cell`` (all
 matrices of the state at one block coordinate) at a time. What it has to say to
 the driver it reports as blocks under a key; reports under one key are added
 up, within a task first and then at the driver.
@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.strip import Strip
+from dyntc_spark.blocks.where import Where
 from dyntc_spark.errors import MatrixNameError
 from dyntc_spark.kernels.block import Block, Shape
 
@@ -41,23 +43,6 @@ class Kinds(dict[str, Kind]):
 
     def __missing__(self, name: str) -> Kind:
         raise MatrixNameError(f"one of the matrices {sorted(self)}", repr(name), "Check the name, or join its state.")
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The cells that an operation touches; None stands for all."""
-
-    rows: frozenset[int] | None = None
-    columns: frozenset[int] | None = None
-    cells: frozenset[tuple[int, int]] | None = None
-
-    def holds(self, bi: int, bj: int) -> bool:
-        """Whether the cell ``(bi, bj)`` is among them."""
-        return (
-            (self.rows is None or bi in self.rows)
-            and (self.columns is None or bj in self.columns)
-            and (self.cells is None or (bi, bj) in self.cells)
-        )
 
 
 @dataclass(slots=True)
@@ -87,7 +72,7 @@ class Reports:
 class Cell:
     """All matrices of a state at one block coordinate, as an operation sees them."""
 
-    __slots__ = ("_blocks", "_kinds", "_load", "_number", "_reports", "bi", "bj", "written")
+    __slots__ = ("_blocks", "_kinds", "_load", "_number", "_reports", "bi", "bj", "left", "right", "written")
 
     def __init__(self, bi: int, bj: int, kinds: Mapping[str, Kind], load: Load, reports: Reports) -> None:
         self.bi = bi
@@ -97,12 +82,14 @@ class Cell:
         self._reports = reports
         self._blocks: dict[str, Block | None] = {}
         self._number = 0
+        self.left: Block | None = None
+        self.right: Block | None = None
         self.written: set[str] = set()
 
     def run(self, number: int, operation: Operation[Any], left: Block | None, right: Block | None) -> None:
         """Run one operation here, with the slices of its strips that belong to this cell."""
-        self._number = number
-        operation.apply(self, left, right)
+        self._number, self.left, self.right = number, left, right
+        operation.apply(self)
 
     def __getitem__(self, name: str) -> Block | None:
         if name not in self._blocks:
@@ -126,58 +113,99 @@ class Cell:
         self._reports.add(self._number, key, block)
 
 
+class Names:
+    """The matrices that some fields of an operation name: a field holds a name, several, or None."""
+
+    def __init__(self, *fields: str) -> None:
+        self.fields = fields
+
+    def __get__(self, operation: Operation[Any], owner: type[Operation[Any]]) -> tuple[str, ...]:
+        found: list[str] = []
+        for field_name in self.fields:
+            value = getattr(operation, field_name)
+            found += [] if value is None else [value] if isinstance(value, str) else value
+        return tuple(found)
+
+
+class Slices:
+    """The strip that a field of an operation holds, if it is ``upright``, or if it is not."""
+
+    def __init__(self, field_name: str = "", *, upright: bool = False) -> None:
+        self.field_name, self.upright = field_name, upright
+
+    def __get__(self, operation: Operation[Any], owner: type[Operation[Any]]) -> Strip | None:
+        strip: Strip | None = getattr(operation, self.field_name) if self.field_name else None
+        return strip if strip is not None and strip.upright == self.upright else None
+
+
+class OwnRing:
+    """The ring that the field ``ring`` of an operation holds."""
+
+    def __get__(self, operation: Operation[Any], owner: type[Operation[Any]]) -> Ring:
+        ring: Ring = operation.ring  # type: ignore[attr-defined]
+        return ring
+
+
 @dataclass(frozen=True)
 class Operation(ABC, Generic[Result]):
-    """One operation of a superstep, on the matrix ``name``."""
+    """One operation of a superstep, on the matrix ``name``.
+
+    What it needs is declared by attributes of its class, which name fields; what it does is ``apply``.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Copy(Operation[None]):
+    ...     into: str
+    ...     reads = Names("name", "into")  # the old copy, too: where the matrix is zero it goes
+    ...     writes = Names("into")
+    ...
+    ...     def apply(self, cell: Cell) -> None:
+    ...         cell[self.into] = cell[self.name]
+    >>> Copy("a", into="b").reads
+    ('a', 'b')
+    """
 
     name: str
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Matrices whose blocks the operation looks at."""
-        return (self.name,)
+    #: Matrices whose blocks the operation looks at, and those that it may change.
+    reads = Names("name")
+    writes = Names()
+    #: Whether it has work to do where all that it reads is zero.
+    fills: ClassVar[bool] = False
+    #: The field whose ``where`` says in which cells it has work to do; None for all.
+    at: ClassVar[str | None] = None
+    #: Strips cut along the rows and along the columns: a cell gets its slices as ``left`` and ``right``,
+    #: and where a strip has none there is no work.
+    by_row = Slices()
+    by_column = Slices()
+    #: Ring over which reports are added up.
+    report_ring: ClassVar[Ring | OwnRing] = COUNTING
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Matrices whose blocks the operation may change."""
-        return ()
-
-    @property
-    def fills(self) -> bool:
-        """Whether it has work to do where all that it reads is zero."""
-        return False
-
-    @property
+    @cached_property
     def where(self) -> Where:
         """Cells in which it has work to do."""
-        return Where()
-
-    @property
-    def by_row(self) -> Strip | None:
-        """Strip along the rows; a cell gets the slice of its block row as ``left``."""
-        return None
-
-    @property
-    def by_column(self) -> Strip | None:
-        """Strip along the columns; a cell gets the slice of its block column as ``right``."""
-        return None
-
-    @property
-    def report_ring(self) -> Ring:
-        """Ring over which reports are added up."""
-        return COUNTING
+        found: Where = Where() if self.at is None else getattr(self, self.at).where
+        sides = (None if strip is None else strip.touched for strip in (self.by_row, self.by_column))
+        return found.within(*sides)
 
     def check(self, kinds: Kinds) -> None:
         """Refuse matrices and strips that do not fit together, before any job."""
         for name in (*self.reads, *self.writes):
             kinds[name]  # refuses a name that is not there
+        grid = kinds[self.name].grid
+        for strip, axis in ((self.by_row, grid.down), (self.by_column, grid.across)):
+            if strip is not None:
+                strip.require_along(axis, upright=strip.upright)
 
     def hollow(self) -> Operation[Result]:
         """The same operation with hollow strips, for when the slices travel by a join of their own."""
-        return self
+        held = {each.name: getattr(self, each.name) for each in fields(self)}
+        hollow: dict[str, Any] = {name: strip.hollow() for name, strip in held.items() if isinstance(strip, Strip)}
+        return replace(self, **hollow)
 
     @abstractmethod
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Do the work in one cell."""
 
     def collect(self, reports: Mapping[int, Block]) -> Result:

@@ -137,6 +137,17 @@ def explain(options: Namespace) -> int:
     return YES
 
 
+def explore(options: Namespace) -> int:
+    """Write a page about the closure at a location."""
+    closure = _opened(options.store)
+    around = None if options.around is None else _vertex(options.around, _kind(closure))
+    most = {} if options.most is None else {"most": options.most}
+    page = closure.explore(around, options.depth, **most)
+    page.save(options.out)
+    print(f"{options.out}: {page.shown:,} of {page.vertices:,} vertices")
+    return YES
+
+
 def stats(options: Namespace) -> int:
     """Show the sizes of the closure at a location."""
     told = _opened(options.store).stats()

@@ -19,6 +19,7 @@ Which vertices of a directed graph reach which others, kept up to date while edg
   dyntc build edges.csv deps                   close a graph and save it to the folder deps
   dyntc query deps shop openssl                true or false
   dyntc explain deps shop openssl              a shortest path
+  dyntc explore deps -o deps.html              a page to look at
   dyntc apply changes.csv deps --out new.csv   apply a batch; write the pairs that it changed
 
 Edges have the columns src and dst, changes also op ('insert' or 'delete'); --src, --dst and --op name them otherwise.
@@ -73,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     _apply(commands)
     _query(commands)
     _explain(commands)
+    _explore(commands)
     _stats(commands)
     _repair(commands)
     _bench(commands)
@@ -173,6 +175,22 @@ def _explain(commands: Commands) -> None:
     _columns(made)
     _format(made)
     _out(made, "where the path goes as a table")
+
+
+def _explore(commands: Commands) -> None:
+    made = _command(
+        commands,
+        "explore",
+        "write a page to look at: one HTML file, for a browser",
+        "  dyntc explore deps -o deps.html\n  dyntc explore deps --around openssl --depth 2 -o openssl.html",
+    )
+    _store(made)
+    made.add_argument(
+        "-o", "--out", metavar="FILE", default="closure.html", help="where it goes (default: %(default)s)"
+    )
+    made.add_argument("--around", metavar="VERTEX", help="the vertex to begin with (default: the most reached one)")
+    made.add_argument("--depth", type=int, metavar="N", help="how many edges away from it the page ends")
+    made.add_argument("--most", type=int, metavar="N", help="how many vertices are on the page (default: 2,000)")
 
 
 def _stats(commands: Commands) -> None:

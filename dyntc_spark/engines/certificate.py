@@ -125,15 +125,8 @@ class Certify(Operation[Edges]):
     columns_j: Sparse
     rows_i: Sparse
 
-    @property
-    def fills(self) -> bool:
-        """An absent stripe lacks what its vertices have edges to."""
-        return True
-
-    @property
-    def report_ring(self) -> Ring:
-        """Pairs."""
-        return BOOLEAN
+    fills = True
+    report_ring = BOOLEAN
 
     @cached_property
     def _marks(self) -> Offsets:
@@ -144,9 +137,8 @@ class Certify(Operation[Edges]):
         """``J`` by rows."""
         return sparse.transpose(self.columns_j)
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Report what the rows of this stripe lack."""
-        del left, right
         step, vertices = self.grid.down.step, len(self.successors.starts)
         first, last = (min(stripe * step, vertices) for stripe in (cell.bi, cell.bi + 1))
         if first == last:

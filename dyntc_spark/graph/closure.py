@@ -13,6 +13,7 @@ from dyntc_spark.graph.arrow import ArrowAnswers
 from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex
 from dyntc_spark.graph.batch import BatchResult
 from dyntc_spark.graph.documented import documented_by
+from dyntc_spark.graph.explore.page import Page
 from dyntc_spark.graph.joins import UnknownRow
 from dyntc_spark.graph.misuse import refuse_copy, required_engine
 from dyntc_spark.graph.parts import SEEN, Parts
@@ -52,7 +53,7 @@ class DynamicClosure:
     stream            stream
     state             stats, blocks, verify, on_spark, in_process, use
     other libraries   from_graphframe, to_graphframe, from_networkx, to_networkx
-    pictures          plot
+    pictures          plot, explore
     ================  ==========================================================================================
 
     Examples
@@ -368,8 +369,13 @@ class DynamicClosure:
 
     # --- pictures ------------------------------------------------------------------------------
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        return self._parts.pictures.plot(ax)
+    def plot(
+        self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
+    ) -> Axes:
+        return self._parts.pictures.plot(ax, around=around, depth=depth, unfold=unfold)
+
+    def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = 2_000) -> Page:
+        return self._parts.pictures.explore(around, depth, most=most)
 
     def __repr__(self) -> str:
         return f"DynamicClosure({self._parts.door})"

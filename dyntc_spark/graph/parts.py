@@ -16,7 +16,7 @@ from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.interop import Attributes, Interop, networkx_edges
 from dyntc_spark.graph.location import Location, StoredVersion
 from dyntc_spark.graph.past import Past
-from dyntc_spark.graph.pictures import Pictures
+from dyntc_spark.graph.pictures.pictures import Pictures
 from dyntc_spark.graph.questions import Questions
 from dyntc_spark.graph.session_tables import SessionTables
 from dyntc_spark.graph.spark_columns import named_table
@@ -60,7 +60,7 @@ class Parts:
         self.streaming = Streaming(self.door, self.attachment, self.batches, self.location)
         self.upkeep = Upkeep(self.door, self.tables, self.attachment, self.views)
         self.interop = Interop(self.door, self.tables)
-        self.pictures = Pictures(self.door)
+        self.pictures = Pictures(self.door, self.tables, self.attachment)
 
     @classmethod
     def from_edges(

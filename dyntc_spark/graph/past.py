@@ -29,7 +29,7 @@ class Past:
 
     def difference(self, since: int) -> tuple[int, Difference]:
         """Return the current version, and what is different from an older one."""
-        before = self._graph(since)
+        before = self.graph(since)
 
         def compared(version: Version, closure: Reachability) -> tuple[int, Difference]:
             return version.number, Difference.between(before, version.graph, closure)
@@ -38,13 +38,14 @@ class Past:
 
     def changed(self, since: int, session: Callable[[], SparkSession]) -> tuple[int, Changed | Difference]:
         """Do the same, on Spark where the closure is there."""
-        before = self._graph(since)
+        before = self.graph(since)
 
         def compared(version: Version, closure: Reachability) -> tuple[int, Changed | Difference]:
             return version.number, changed_between(before, version.graph, closure, session)
 
         return self._door.ask_apart(compared)
 
-    def _graph(self, version: int) -> Graph:
+    def graph(self, version: int) -> Graph:
+        """Read the graph at an older version."""
         store = self._attached()
         return store.load(Store.required(store.place).upto(self._door.now.number).upto(version)).graph

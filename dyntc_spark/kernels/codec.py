@@ -40,16 +40,15 @@ from __future__ import annotations
 
 import struct
 import zlib
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.errors import DamagedBlockError, EntryValueError, RingMismatchError, ShapeMismatchError
+from dyntc_spark.errors import EntryValueError, RingMismatchError, ShapeMismatchError
 from dyntc_spark.kernels import bits
 from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Shape, Sparse
-from dyntc_spark.kernels.checksum import checksum, require
+from dyntc_spark.kernels.header import Header
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,22 +57,16 @@ if TYPE_CHECKING:
 
 SPARSE, DENSE_BITS, DENSE_INTEGERS = 1, 2, 3
 BOOLEAN, COUNTING, MODULAR = 0, 1, 2
-MAGIC, VERSION = b"DTCB", 1
-
-_FIELDS = struct.Struct("<4sHBBBBHIIQII")
-_CHECKSUM = struct.Struct("<I")
-HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
+HEADER = Header(b"DTCB", 1, struct.Struct("<4sHBBBBHIIQII"), "Read the block from another copy, or compute it again.")
+HEADER_SIZE = HEADER.size
 
 _WIDTHS = (1, 2, 4, 8)
-_REMEDY = "Read the block from another copy, or compute it again."
-_require = partial(require, remedy=_REMEDY)
+_require = HEADER.require
 
 
-class Header(NamedTuple):
-    """The fields of a payload, in their order, up to the checksum."""
+class Fields(NamedTuple):
+    """The fields of a payload, in their order, between the version and the checksum."""
 
-    magic: bytes
-    version: int
     codec: int
     ring_code: int
     width: int
@@ -146,8 +139,7 @@ def encode(block: Block, ring_code: int, ring_key: int = 0) -> bytes:
         arrays = [block.rows.astype(_coordinate(block.shape[0])), block.columns.astype(_coordinate(block.shape[1]))]
         arrays += [block.values.astype(_integer(stored), copy=False)] if planes else []
     body = [np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in arrays]
-    fields = _FIELDS.pack(MAGIC, VERSION, codec, ring_code, width, stored, planes, *block.shape, nnz, ring_key, length)
-    return b"".join([fields, _CHECKSUM.pack(checksum(fields, *body)), *body])
+    return HEADER.sealed([codec, ring_code, width, stored, planes, *block.shape, nnz, ring_key, length], *body)
 
 
 def decode(payload: Buffer, ring_code: int | None = None, ring_key: int | None = None) -> Block:
@@ -189,8 +181,8 @@ def decode(payload: Buffer, ring_code: int | None = None, ring_key: int | None =
     return block
 
 
-def read_header(payload: Buffer) -> Header:
-    """Return the header of a payload whose size and checksum are right."""
+def read_header(payload: Buffer) -> Fields:
+    """Return the fields of a payload whose size and checksum are right."""
     return _opened(payload)[1]
 
 
@@ -249,31 +241,15 @@ def sparsify(block: Block) -> Sparse:
     return Sparse(block.shape, i.astype(np.int32), j.astype(np.int32), block.values[:, i, j])
 
 
-def _opened(payload: Buffer) -> tuple[memoryview, Header]:
-    """Return the bytes and the header of a payload; no array is made before all sizes agree."""
-    try:
-        view = memoryview(payload).toreadonly()
-        _require(view.nbytes >= HEADER_SIZE, f"at least the {HEADER_SIZE} bytes of a header", f"{view.nbytes} bytes")
-        view = view.cast("B")
-    except TypeError as error:
-        came = f"{type(payload).__name__} ({error})"
-        raise DamagedBlockError("a contiguous buffer", came, "Pass the stored bytes.") from error
-    header = Header(*_FIELDS.unpack_from(view))
-    _require(header.magic == MAGIC, f"the magic {MAGIC!r}", f"{header.magic!r}")
-    if header.version != VERSION:
-        raise DamagedBlockError(
-            f"format version {VERSION}", f"{header.version}", "Read it with the release it is from."
-        )
-    whole = HEADER_SIZE + header.length
-    _require(len(view) == whole, f"{whole} bytes by the header", f"{len(view)} bytes")
-    (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
-    found = checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
-    _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
-    _check_fields(header)
-    return view, header
+def _opened(payload: Buffer) -> tuple[memoryview, Fields]:
+    """Return the bytes and the fields of a payload; no array is made before all sizes agree."""
+    view, values = HEADER.opened(payload, lambda *values: Fields(*values).length)
+    fields = Fields(*values)
+    _check_fields(fields)
+    return view, fields
 
 
-def _check_fields(header: Header) -> None:
+def _check_fields(header: Fields) -> None:
     """Refuse a header whose fields do not go together: written by something else than `encode`."""
     planes, dense = header.planes, header.codec != SPARSE
     _require(header.codec in {SPARSE, DENSE_BITS, DENSE_INTEGERS}, "codec 1, 2 or 3", f"{header.codec}")
@@ -293,7 +269,7 @@ def _check_fields(header: Header) -> None:
     _require(header.length == size, f"a body of {size} bytes for {shape}, {header.nnz} entries", f"{header.length}")
 
 
-def _body(view: memoryview, header: Header) -> Block:
+def _body(view: memoryview, header: Fields) -> Block:
     """Return the block of a payload whose sizes agree."""
     shape = rows, columns = header.rows, header.columns
     if header.codec == DENSE_BITS:

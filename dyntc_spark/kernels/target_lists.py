@@ -20,12 +20,11 @@ The body is the length of each list, then the lists one behind the other, 4 byte
 from __future__ import annotations
 
 import struct
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dyntc_spark.kernels.checksum import checksum, require
+from dyntc_spark.kernels.header import Header
 from dyntc_spark.kernels.ids import Ids, Offsets
 
 if TYPE_CHECKING:
@@ -33,12 +32,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-MAGIC, VERSION = b"DTCS", 1
-_FIELDS = struct.Struct("<4sIIIQI")
-_CHECKSUM = struct.Struct("<I")
-HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
-_REMEDY = "Read it from another copy."
-_require = partial(require, remedy=_REMEDY)
+HEADER = Header(b"DTCS", 1, struct.Struct("<4sIIIQI"), "Read it from another copy.")
+HEADER_SIZE = HEADER.size
 
 
 class TargetLists(NamedTuple):
@@ -64,27 +59,17 @@ class TargetLists(NamedTuple):
         >>> TargetLists.decode(TargetLists(7, np.array([0, 2, 3]), np.array([1, 7, 8], np.int32)).encode()).targets
         array([1, 7, 8], dtype=int32)
         """
-        fields = _FIELDS.pack(MAGIC, VERSION, self.first, len(self), len(self.targets), 0)
         body = [np.ascontiguousarray(part, "<i4").view(np.uint8).data for part in (np.diff(self.offsets), self.targets)]
-        return b"".join([fields, _CHECKSUM.pack(checksum(fields, *body)), *body])
+        return HEADER.sealed([self.first, len(self), len(self.targets), 0], *body)
 
     @classmethod
     def decode(cls, payload: Buffer) -> TargetLists:
         """Return what was encoded, as read-only views, or refuse what is damaged."""
-        view = memoryview(payload).toreadonly().cast("B")
-        _require(view.nbytes >= HEADER_SIZE, f"a header of {HEADER_SIZE} bytes", f"{view.nbytes} bytes")
-        magic, version, first, count, total, _ = _FIELDS.unpack_from(view)
-        _require(magic == MAGIC, f"the magic {MAGIC!r}", f"{magic!r}")
-        _require(version == VERSION, f"format version {VERSION}", f"{version}")
-        whole = HEADER_SIZE + 4 * (count + total)
-        _require(view.nbytes == whole, f"{whole} bytes by the header", f"{view.nbytes} bytes")
-        (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
-        found = checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
-        _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
+        view, (first, count, total, _) = HEADER.opened(payload, lambda _, count, total, __: 4 * (count + total))
         lengths = np.frombuffer(view, "<i4", count, HEADER_SIZE)
         targets = np.frombuffer(view, "<i4", total, HEADER_SIZE + 4 * count)
         filled = lengths.min(initial=0) >= 0 and int(lengths.sum(dtype=np.int64)) == total
-        _require(filled, f"lists of {total} targets", "others")
+        HEADER.require(filled, f"lists of {total} targets", "others")
         return cls.of(first, lengths, targets)
 
     def cut(self, size: int) -> Iterator[TargetLists]:

@@ -15,7 +15,8 @@ from typing import Any
 from dyntc_spark.blocks.local import LocalState
 from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.state import State
-from dyntc_spark.blocks.superstep import Cell, Kind, Kinds, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Kind, Kinds, Names, Operation
+from dyntc_spark.blocks.where import Where
 from dyntc_spark.kernels.block import Block, Shape
 
 FEW = 4  # operations that need no bundle
@@ -28,33 +29,20 @@ class Bundle(Operation[tuple[Any, ...]]):
 
     operations: tuple[Operation[Any], ...]
     kinds: Mapping[str, Kind]
+    read: tuple[str, ...]
+    written: tuple[str, ...]
+    reads = Names("read")
+    writes = Names("written")
+    fills = True  # all cells are asked for: which of dozens of matrices is there would be a condition on each of them
 
     @classmethod
     def of(cls, operations: Sequence[Operation[Any]], kinds: Mapping[str, Kind]) -> Bundle:
         """Bundle operations that report counts or nothing."""
-        names = {name for operation in operations for name in (*operation.reads, *operation.writes)}
-        widest = max(sorted(names), key=lambda name: kinds[name].grid.blocks)
-        return cls(widest, tuple(operations), {name: kinds[name] for name in names})
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """All that one of them reads."""
-        return tuple(dict.fromkeys(name for operation in self.operations for name in operation.reads))
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """All that one of them writes."""
-        return tuple(dict.fromkeys(name for operation in self.operations for name in operation.writes))
-
-    @property
-    def fills(self) -> bool:
-        """All cells are asked for: which of dozens of matrices is there would be a condition on each of them."""
-        return True
-
-    @property
-    def report_ring(self) -> Ring:
-        """Counts."""
-        return COUNTING
+        read = dict.fromkeys(name for operation in operations for name in operation.reads)
+        written = dict.fromkeys(name for operation in operations for name in operation.writes)
+        names = sorted({*read, *written})
+        widest = max(names, key=lambda name: kinds[name].grid.blocks)
+        return cls(widest, tuple(operations), {name: kinds[name] for name in names}, tuple(read), tuple(written))
 
     @cached_property
     def _wheres(self) -> tuple[Where, ...]:
@@ -65,14 +53,14 @@ class Bundle(Operation[tuple[Any, ...]]):
         for operation in self.operations:
             operation.check(kinds)
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Run those that have work in this cell."""
-        del left, right
         for number, (operation, where) in enumerate(zip(self.operations, self._wheres, strict=True)):
             if where.holds(cell.bi, cell.bj) and self.kinds[operation.name].grid.holds(cell.bi, cell.bj):
                 u, v = operation.by_row, operation.by_column
-                inside: Any = _Inside(cell, number)
-                operation.apply(inside, u.slices.get(cell.bi) if u else None, v.slices.get(cell.bj) if v else None)
+                left, right = u.slices.get(cell.bi) if u else None, v.slices.get(cell.bj) if v else None
+                inside: Any = _Inside(cell, number, left, right)
+                operation.apply(inside)
 
     def collect(self, reports: Mapping[int, Block]) -> tuple[Any, ...]:
         """The result of each."""
@@ -85,10 +73,11 @@ class Bundle(Operation[tuple[Any, ...]]):
 class _Inside:
     """A cell as an operation of a bundle sees it: its reports have keys of their own."""
 
-    __slots__ = ("_cell", "_number", "bi", "bj")
+    __slots__ = ("_cell", "_number", "bi", "bj", "left", "right")
 
-    def __init__(self, cell: Cell, number: int) -> None:
+    def __init__(self, cell: Cell, number: int, left: Block | None, right: Block | None) -> None:
         self._cell, self._number, self.bi, self.bj = cell, number, cell.bi, cell.bj
+        self.left, self.right = left, right
 
     def __getitem__(self, name: str) -> Block | None:
         return self._cell[name]

@@ -12,58 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dyntc_spark.blocks.grid import Grid
-from dyntc_spark.blocks.rings import BOOLEAN, Ring
-from dyntc_spark.blocks.superstep import Cell, Operation, Where
+from dyntc_spark.blocks.rings import BOOLEAN
+from dyntc_spark.blocks.state import State
+from dyntc_spark.blocks.superstep import Cell, Names, Operation
+from dyntc_spark.blocks.where import Tile
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block
 from dyntc_spark.kernels.ids import Words
-from dyntc_spark.matrices.polynomial.kernels import stored, writable
-from dyntc_spark.matrices.witness_operations import blocks_of, support
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Rows and columns of a grid, each a range."""
-
-    grid: Grid
-    rows: range
-    columns: range
-
-    @property
-    def where(self) -> Where:
-        """The cells that it meets."""
-        return Where(blocks_of(self.rows, self.grid.down), blocks_of(self.columns, self.grid.across))
-
-    def inside(self, cell: Cell) -> tuple[slice, slice]:
-        """The part of a cell that lies in it, by positions inside the cell."""
-        return (
-            _overlap(self.rows, cell.bi * self.grid.down.step, self.grid.down.extent(cell.bi)),
-            _overlap(self.columns, cell.bj * self.grid.across.step, self.grid.across.extent(cell.bj)),
-        )
-
-    def part(self, cell: Cell) -> tuple[slice, slice]:
-        """The same part, by positions inside the tile."""
-        down, across = self.inside(cell)
-        top = cell.bi * self.grid.down.step - self.rows.start
-        left = cell.bj * self.grid.across.step - self.columns.start
-        return slice(down.start + top, down.stop + top), slice(across.start + left, across.stop + left)
-
-    def cut(self, block: Block | None, cell: Cell) -> Block | None:
-        """The entries of a Boolean block that lie in the tile, others cleared."""
-        if block is None:
-            return None
-        down, across = self.inside(cell)
-        height, width = block.shape
-        if (down.start, down.stop, across.start, across.stop) == (0, height, 0, width):
-            return block
-        dense = codec.densify(block)
-        assert isinstance(dense, Bits)  # noqa: S101  (a Boolean block)
-        columns = np.zeros((1, width), bool)
-        columns[0, across] = True
-        words = np.zeros_like(dense.words)
-        words[down] = dense.words[down] & bits.pack(columns)
-        return codec.compact(Bits(block.shape, words))
+from dyntc_spark.matrices.counted_product import CountedProduct
+from dyntc_spark.matrices.triples import stored, support, writable
 
 
 @dataclass(frozen=True)
@@ -72,31 +29,24 @@ class ReadTile(Operation[Words]):
 
     tile: Tile
 
-    @property
-    def where(self) -> Where:
-        """The cells of the tile."""
-        return self.tile.where
+    at = "tile"
+    report_ring = BOOLEAN
 
-    @property
-    def report_ring(self) -> Ring:
-        """Places."""
-        return BOOLEAN
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Report the places of this cell."""
-        del left, right
-        found = self.tile.cut(support(cell[self.name]), cell)
+        found = cut(support(cell[self.name]), self.tile, cell)
         cell.report(cell.bi * self.tile.grid.blocks[1] + cell.bj, found)
 
     def collect(self, reports: Mapping[int, Block]) -> Words:
         """Join the blocks."""
         grid = self.tile.grid
-        flags = np.zeros((len(self.tile.rows), len(self.tile.columns)), bool)
+        down, across = self.tile.spans
+        flags = np.zeros((len(down), len(across)), bool)
         for key, block in reports.items():
             bi, bj = divmod(key, grid.blocks[1])
             rows, columns, _ = BOOLEAN.coordinates(block)
-            down, across = bi * grid.down.step - self.tile.rows.start, bj * grid.across.step - self.tile.columns.start
-            flags[rows + np.int64(down), columns + np.int64(across)] = True
+            top, left = bi * grid.down.step - down.start, bj * grid.across.step - across.start
+            flags[rows + np.int64(top), columns + np.int64(left)] = True
         return bits.pack(flags)
 
 
@@ -107,61 +57,47 @@ class PasteTile(Operation[None]):
     tile: Tile
     words: Words
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The matrix itself."""
-        return (self.name,)
+    writes = Names("name")
+    fills = True
+    at = "tile"
 
-    @property
-    def fills(self) -> bool:
-        """An absent block may become one."""
-        return True
-
-    @property
-    def where(self) -> Where:
-        """The cells of the tile."""
-        return self.tile.where
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Set the entries of this cell."""
-        del left, right
-        down, across = self.tile.part(cell)
+        down, across = self.tile.part(cell.bi, cell.bj)
         flags = np.zeros(cell.shape(self.name), bool)
-        flags[self.tile.inside(cell)] = bits.unpack(self.words[down], len(self.tile.columns))[:, across]
+        words = bits.unpack(self.words[down], len(self.tile.spans[1]))
+        flags[self.tile.inside(cell.bi, cell.bj)] = words[:, across]
         cell[self.name] = BOOLEAN.add(cell[self.name], codec.compact(Bits(cell.shape(self.name), bits.pack(flags))))
 
 
 @dataclass(frozen=True)
 class CopyTile(Operation[None]):
-    """``into += X`` inside a tile; with ``fresh``, ``into`` holds nothing else afterwards."""
+    """``into += X`` inside a tile."""
 
     into: str
     tile: Tile
-    fresh: bool = False
+    at = "tile"
+    reads = Names("name", "into")
+    writes = Names("into")
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Both matrices."""
-        return (self.name, self.into)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The copy."""
-        return (self.into,)
-
-    @property
-    def where(self) -> Where:
-        """The cells of the tile; a fresh copy clears the others."""
-        return Where() if self.fresh else self.tile.where
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Copy what lies in this cell."""
-        del left, right
-        if self.fresh and not self.tile.where.holds(cell.bi, cell.bj):
-            cell[self.into] = None
-            return
-        part = self.tile.cut(cell[self.name], cell)
-        cell[self.into] = part if self.fresh else BOOLEAN.add(cell[self.into], part)
+        cell[self.into] = BOOLEAN.add(cell[self.into], cut(cell[self.name], self.tile, cell))
+
+
+@dataclass(frozen=True)
+class CutTile(Operation[None]):
+    """``into = X`` inside a tile, and 0 elsewhere."""
+
+    into: str
+    tile: Tile
+    reads = Names("name", "into")
+    writes = Names("into")
+
+    def apply(self, cell: Cell) -> None:
+        """Copy what lies in this cell, clear the others."""
+        inside = self.tile.where.holds(cell.bi, cell.bj)
+        cell[self.into] = cut(cell[self.name], self.tile, cell) if inside else None
 
 
 @dataclass(frozen=True)
@@ -174,23 +110,15 @@ class MergeCounts(Operation[None]):
     plus: str | None = None
     tile: Tile | None = None
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The counts and what they are added to."""
-        return (self.name, self.into, self.bits, *(() if self.plus is None else (self.plus,)))
+    reads = Names("name", "into", "bits", "plus")
+    writes = Names("into", "bits")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Counts and bits."""
-        return (self.into, self.bits)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Add in this cell."""
-        del left, right
         more = cell[self.name]
         one = None
         if self.plus is not None and self.tile is not None and self.tile.where.holds(cell.bi, cell.bj):
-            one = self.tile.cut(cell[self.plus], cell)
+            one = cut(cell[self.plus], self.tile, cell)
         if more is None and one is None:
             return
         shape = cell.shape(self.name)
@@ -204,6 +132,37 @@ class MergeCounts(Operation[None]):
         cell[self.bits] = support(cell[self.into])
 
 
-def _overlap(ids: range, start: int, length: int) -> slice:
-    begin = max(0, ids.start - start)
-    return slice(begin, max(begin, min(length, ids.stop - start)))
+def init_product(
+    state: State, product: CountedProduct, inner: range, factors: tuple[str, str], plus: str | None = None
+) -> State:
+    """Init of a counted product in its tile, over the inner indices ``inner``: two supersteps and a multiplication.
+
+    ``factors`` are matrices to lay the factors out in; ``plus`` is a summand of degree 1, which counts one.
+    """
+    tile, names = product.tile, {name: name for name in state.kinds}
+    assert product.first is not None and product.bits is not None  # noqa: PT018, S101  (of a tree of products)
+    left, right = factors
+    state, _ = state.run(
+        CutTile(product.first.name, left, Tile(tile.grid, tile.rows, inner)),
+        CutTile(product.second.name, right, Tile(tile.grid, inner, tile.columns)),
+    )
+    state = state.join(state.multiply(left, right, "product", counts=True, keep=False))
+    merge = MergeCounts("product", product.name, product.bits, product.dtype, plus, tile if plus else None)
+    return state.run(merge)[0].select(names)
+
+
+def cut(block: Block | None, tile: Tile, cell: Cell) -> Block | None:
+    """Return the entries of a Boolean block that lie in a tile, others cleared."""
+    if block is None:
+        return None
+    down, across = tile.inside(cell.bi, cell.bj)
+    height, width = block.shape
+    if (down.start, down.stop, across.start, across.stop) == (0, height, 0, width):
+        return block
+    dense = codec.densify(block)
+    assert isinstance(dense, Bits)  # noqa: S101  (a Boolean block)
+    columns = np.zeros((1, width), bool)
+    columns[0, across] = True
+    words = np.zeros_like(dense.words)
+    words[down] = dense.words[down] & bits.pack(columns)
+    return codec.compact(Bits(block.shape, words))

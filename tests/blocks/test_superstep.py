@@ -11,6 +11,7 @@ from pyspark.sql import functions
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.operations import (
+    ClearEntries,
     Combine,
     CountDifferences,
     CountEntries,
@@ -25,6 +26,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Lines, Places
 from tests.blocks.oracle import Plain, assert_same, lines
 
 SIZE, N = 16, 53
@@ -76,9 +78,9 @@ def test_results_come_in_the_order_of_the_operations(state, plains):
     a, b, c, small = (matrix(state, name) for name in ("a", "b", "c", "small"))
     after, found = state.run(
         CountEntries("c"),
-        Gather("b", b.grid, b.ring, np.array([50, 3]), upright=False),
-        Gather("small", small.grid, small.ring, np.array([6]), upright=True),
-        Lookup("a", a.grid, a.ring, np.array([1, 52]), np.array([1, 52])),
+        Gather("b", b.ring, Lines(b.grid, np.array([50, 3]))),
+        Gather("small", small.ring, Lines(small.grid, np.array([6]), upright=True)),
+        Lookup("a", a.ring, Places(a.grid, np.array([1, 52]), np.array([1, 52]))),
         CountDifferences("a", "b"),
         VectorProduct("c", c.grid, COUNTING, strip(c, np.ones((1, N), bool), upright=False)),
         CountEntries("small"),
@@ -98,9 +100,9 @@ def test_an_operation_sees_what_earlier_ones_wrote_in_its_cell(state, plains):
     a, c, small = (matrix(state, name) for name in ("a", "c", "small"))
     u, v = lines(COUNTING, (N, 2), 5), lines(COUNTING, (2, N), 6)
     update = RankUpdate("a", strip(a, u, upright=True), strip(a, v, upright=False))
-    gather = Gather("a", a.grid, a.ring, np.array([7, 40]), upright=False)
-    put = SetEntries("a", a.grid, np.array([7]), np.array([0]), np.array([[99]]))
-    clear = SetEntries("small", small.grid, np.array([0, 19]), np.array([0, 6]), None)
+    gather = Gather("a", a.ring, Lines(a.grid, np.array([7, 40])))
+    put = SetEntries("a", Places(a.grid, np.array([7]), np.array([0])), np.array([[99]]))
+    clear = ClearEntries("small", Places(small.grid, np.array([0, 19]), np.array([0, 6])))
     after, found = state.run(
         gather, update, gather, put, gather, Combine("a", "b", "b", -1), CountEntries("b"), CountEntries("c"), clear,
         CountEntries("small"),
@@ -125,7 +127,7 @@ def test_an_operation_sees_what_earlier_ones_wrote_in_its_cell(state, plains):
 def test_what_is_combined_replaces_all_of_what_was_there(state):
     places = np.arange(N)
     full, _ = state.run(
-        SetEntries("b", matrix(state, "b").grid, places, places[::-1].copy(), np.ones((1, N), np.int64)),
+        SetEntries("b", Places(matrix(state, "b").grid, places, places[::-1].copy()), np.ones((1, N), np.int64)),
         Combine("a", "a", "a", -1),
     )
     after, (_, left) = full.run(Combine("a", "a", "b"), CountEntries("b"))
@@ -143,8 +145,7 @@ def test_no_operation_is_no_job(state):
 class Seen(Operation[dict]):
     """Reports for each cell that it runs in, under one key for each block row."""
 
-    def apply(self, cell, left, right):
-        del left, right
+    def apply(self, cell):
         cell.report(cell.bi, COUNTING.from_coordinates([0], [cell.bj], [[1]], (1, 10)))
 
     def collect(self, reports):
@@ -212,7 +213,7 @@ def supersteps(state, plains):
     update = RankUpdate("a", *(strip(a, lines(COUNTING, shape, 5), upright=up) for shape, up in
                                (((N, 2), True), ((2, N), False))))  # fmt: skip
     ids = np.array([3, 30])
-    gathers = [Gather(m.name, m.grid, m.ring, ids, upright=up) for m in (a, b) for up in (False, True)]
+    gathers = [Gather(m.name, m.ring, Lines(m.grid, ids, up)) for m in (a, b) for up in (False, True)]
     return {
         "gather rows and columns of two matrices": lambda: state.run(*gathers),
         "rank update": lambda: state.run(update),
@@ -291,7 +292,7 @@ def script(plains):
             RankUpdate("a", strip(a, u, upright=True), strip(a, v, upright=False)),
             RankUpdate("b", strip(a, u, upright=True), zero),
             VectorProduct("c", c.grid, COUNTING, strip(c, np.ones((3, N), bool), upright=False)),
-            Gather("a", a.grid, a.ring, np.array([9]), upright=True),
+            Gather("a", a.ring, Lines(a.grid, np.array([9]), upright=True)),
         )
         right = matrix(after, "b").right_multiply(plains["a"].layers[0, :, :2])
         product = matrix(after, "a").multiply(matrix(after, "b"))

@@ -95,6 +95,17 @@ def test_a_batch_makes_the_next_version(run):
     assert opened().arrow.history()["kind"].to_pylist() == ["save", "batch", "batch"]  # it is a location as any other
 
 
+def test_a_page_to_look_at(run):
+    run("apply", "changes.parquet", "deps")
+    assert run("explore", "deps", "-o", "page.html") == (0, "page.html: 5 of 5 vertices\n", "")
+    assert '"version":1,"counts":{"inserted":1,"deleted":1,"won":2,"lost":4}' in Path("page.html").read_text("utf-8")
+    assert run("explore", "deps", "--around", "c", "--depth", "1") == (0, "closure.html: 3 of 5 vertices\n", "")
+    assert run("explore", "deps", "--most", "2", "-o", "few.html")[1] == "few.html: 2 of 5 vertices\n"
+    code, _, err = run("explore", "deps", "--around", "nobody")
+    assert (code, "got 'nobody', which the graph does not have" in err) == (2, True)
+    assert run("explore", "deps", "-o", "missing/page.html")[0] == 2
+
+
 def test_answers_to_many(run):
     assert run("query", "deps", "--pairs", "edges.csv")[1].splitlines()[1] == '"a","b",true'
     assert run("query", "deps", "--descendants", "b")[1].split() == ['"vertex"', '"c"', '"d"']

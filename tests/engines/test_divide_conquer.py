@@ -5,11 +5,10 @@ import pytest
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
-from dyntc_spark.engines.deterministic.divide_conquer_halves import POLYNOMIALS, Halves
+from dyntc_spark.engines.deterministic.divide_conquer_halves import POLYNOMIALS, Halves, total
 from dyntc_spark.matrices.polynomial.expression import Polynomial
 from dyntc_spark.matrices.polynomial.invariant import _counted
 from dyntc_spark.matrices.polynomial.layout import bits, flips
-from dyntc_spark.matrices.polynomial.system import total
 from tests.engines.kleene_scripts import fails, follow, path_script, play, value
 
 
@@ -19,7 +18,7 @@ class PrintedHalves(Halves):
     def lazy_set(self, entries):
         self.x[entries] = True
         parts = dict(zip("ABCD", self._cut(entries), strict=True))
-        self.held = self.held.lazy_set(parts)
+        self.held, _ = self.held.lazy_set(parts)
         self.closures["P"].lazy_set(parts["D"])
 
 
@@ -92,7 +91,7 @@ def check_products(engine):
     """Each product counts exactly the triples with the property, and each S its positive products."""
     if engine.state is None:
         return
-    held, system = engine._closure.held, engine._closure.system
+    held, system = engine._closure.held, engine._closure.layout
     arrays = {name: _array(engine.state, name) for name in system.kinds}
     for name in system.variables:
         assert np.array_equal(arrays[bits(name)] > 0, arrays[flips(bits(name))] > 0), name

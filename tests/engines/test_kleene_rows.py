@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from dyntc_spark.blocks.local import LocalBackend
-from dyntc_spark.blocks.operations import Gather, SetEntries
+from dyntc_spark.blocks.operations import ClearEntries, Gather
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres import Centres
 from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
@@ -83,7 +84,7 @@ def test_a_pair_that_is_missing_is_found_and_repaired(backend):
     engine = Logarithmic(backend, size=4)
     engine.init(Edges.of([0, 1], [1, 2]), N)
     last = f"V{engine._levels}"
-    damage = SetEntries(last, engine.state.kinds[last].grid, np.array([0]), np.array([2]), None)
+    damage = ClearEntries(last, Places(engine.state.kinds[last].grid, np.array([0]), np.array([2])))
     engine._state = engine.state.run(damage)[0]
     found = engine.verify()
     assert (found.missing.sources.tolist(), found.missing.targets.tolist()) == ([0], [2])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.edges import edges_of as edges_of_keys
+from dyntc_spark.engines.abilities import changes_of
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import LostBlocksError
@@ -178,7 +179,7 @@ def test_a_copy_of_a_closure_stays_as_it_is(kind):
 
 def told(engine, n):
     """What an engine says about the vertices below ``n``."""
-    found = [engine.descendants(np.arange(n)), engine.ancestors(np.arange(0, n, 9)), *(engine.changes() or ())]
+    found = [engine.descendants(np.arange(n)), engine.ancestors(np.arange(0, n, 9)), *(changes_of(engine) or ())]
     return [(pairs.sources.tolist(), pairs.targets.tolist()) for pairs in found]
 
 

@@ -1,21 +1,15 @@
-"""Pictures, notebook display, graphs of other libraries, and moving the state."""
+"""Graphs of other libraries, moving the state, blocks and verification."""
 
 from __future__ import annotations
 
 import builtins
-import re
-import xml.etree.ElementTree as ET
 
-import matplotlib as mpl
 import networkx as nx
 import pytest
-from matplotlib import pyplot as plt
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import InputError, SetupError
-from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.layout import Condensation, density, layered
 
 #: One engine in every run on Spark, the others where there is time; `lanes` is in this process only.
 ON_SPARK = [
@@ -27,57 +21,6 @@ EDGES = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("a", "d")]
 @pytest.fixture
 def closure():
     return DynamicClosure.from_edges(EDGES)
-
-
-@pytest.fixture(autouse=True)
-def _no_window():
-    with mpl.rc_context():
-        plt.switch_backend("agg")
-        yield
-        plt.close("all")
-
-
-def chain(n):
-    return DynamicClosure.from_edges([(v, v + 1) for v in range(n)])
-
-
-def test_a_small_graph_is_drawn_in_layers(closure):
-    ax = closure.plot()
-    labels = sorted(text.get_text() for text in ax.texts if text.get_text())
-    assert labels == ["a", "b +1", "d"]
-    assert closure.plot(ax=ax) is ax
-
-
-def test_a_large_graph_is_drawn_as_its_matrix():
-    (image,) = chain(100).plot().get_images()
-    drawn = image.get_array()
-    assert drawn.shape == (101, 101)
-    assert drawn[0].all()
-    assert drawn[-1].sum() == 1
-
-
-def test_layers_and_density():
-    closure = chain(5)
-    condensed = Condensation.of(closure._parts.door.now.graph)
-    drawn = layered(closure._parts.door.now.graph, condensed)
-    assert sorted(zip(drawn.labels, drawn.x, strict=True)) == [(str(v), v) for v in range(6)]
-    assert all(drawn.x[tail] < drawn.x[head] for tail, head in drawn.edges)
-    assert density(condensed, closure._parts.door.engine.current, 3).tolist() == [
-        [0.75, 1, 1],
-        [0, 0.75, 1],
-        [0, 0, 0.75],
-    ]
-    assert density(Condensation.of(Graph()), closure._parts.door.engine.current, 3).tolist() == [[0]]
-
-
-@pytest.mark.parametrize("edges", [[], EDGES, [(v, v + 1) for v in range(100)], [("<&>", "b")]], ids=len)
-def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
-    closure = DynamicClosure.from_edges(edges)
-    shown = closure._repr_html_()
-    assert f"{len(edges)} edges; engine &#x27;lanes&#x27; in process" in shown
-    ET.fromstring(re.search(r"<svg.*</svg>", shown)[0])  # noqa: S314  (our own)
-    closure.insert(edges or [(1, 2)])
-    assert (f"{len(edges)} insertions ignored" if edges else "1 inserted") in closure._repr_html_()
 
 
 def without(monkeypatch, package):

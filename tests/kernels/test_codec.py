@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyntc_spark import errors
-from dyntc_spark.kernels import codec, sparse
+from dyntc_spark.kernels import codec, sparse, sparse_product
 from dyntc_spark.kernels.block import Bits, Dense, Sparse
 
 quick = settings(deadline=None, max_examples=60)
@@ -167,18 +167,18 @@ def test_bytes_added_are_refused(extra, name):
 @quick
 @given(st.binary(max_size=120))
 def test_garbage_is_refused(garbage):
-    for attempt in (garbage, codec.MAGIC + b"\1\0" + garbage):
+    for attempt in (garbage, codec.HEADER.magic + b"\1\0" + garbage):
         with pytest.raises(errors.DamagedBlockError):
             codec.decode(attempt)
 
 
-def forged(payload, body=None, **fields):
+def forged(payload, body=None, magic=codec.HEADER.magic, version=codec.HEADER.version, **fields):
     """Rewrite header fields or the body and put the right length and checksum on the result."""
     header = codec.read_header(payload)._replace(**fields)
     body = payload[codec.HEADER_SIZE :] if body is None else body
     if "length" not in fields:
         header = header._replace(length=len(body))
-    head = struct.pack("<4sHBBBBHIIQII", *header)
+    head = struct.pack("<4sHBBBBHIIQII", magic, version, *header)
     return head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body
 
 
@@ -305,6 +305,6 @@ def test_size_of_a_row_of_bits():
 def test_decoded_blocks_are_operands():
     block = sparse.from_coordinates([0, 1, 2], [1, 2, 0], None, (3, 3))
     read = codec.decode(codec.encode(block, codec.BOOLEAN))
-    assert sparse.equal(sparse.multiply(read, read), sparse.multiply(block, block))
+    assert sparse.equal(sparse_product.multiply(read, read), sparse_product.multiply(block, block))
     assert sparse.equal(sparse.transpose(read), sparse.transpose(block))
     assert twin(codec.densify(read)) == twin(block)

@@ -307,7 +307,7 @@ class History:
     def value(self):
         """P itself."""
         total = np.zeros(self.layout.kinds["S"].grid.shape, bool)
-        for term in self.layout.polynomial.terms:
+        for term in self.layout.polynomials["S"].terms:
             product = self.var[term[0]]
             for name in term[1:]:
                 product = (product.astype(int) @ self.var[name].astype(int)) > 0

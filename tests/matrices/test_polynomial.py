@@ -5,13 +5,14 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from dyntc_spark.blocks import where
 from dyntc_spark.blocks.local import LocalState
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.operations import CountEntries
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.errors import DyntcError, EntryValueError, IndexOutsideError, ShapeMismatchError
-from dyntc_spark.matrices.polynomial import entries, reset
+from dyntc_spark.matrices import counted_product
 from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial
-from dyntc_spark.matrices.polynomial.entries import Places
 from dyntc_spark.matrices.polynomial.invariant import BrokenInvariantError
 from tests.matrices.polynomial_oracle import Degree2, DegreeK, History
 from tests.matrices.polynomial_scripts import FORMS, apply, compare, dense, draw, machine, remember, run, value
@@ -87,7 +88,7 @@ def test_the_papers_chains_say_the_same(form):
     wider = {name: (2 * rows, 2 * columns) for name, (rows, columns) in shapes.items()}
     for seed in range(2):
         p = BooleanPolynomial(expression, wider, size=3, rebuild_share=NEVER)
-        literal = DegreeK(p.layout.polynomial.terms, wider)
+        literal = DegreeK(p.polynomial.terms, wider)
         rng = np.random.default_rng(seed)
         for _ in range(12):
             operation = draw(rng, p.layout, density=0.2)
@@ -246,29 +247,30 @@ def test_reset_of_what_was_never_revealed_costs_nothing():
     p.init({"B": np.ones((n, n), bool)})
     p.lazy_set("A", np.ones((n, n), bool))
     p.reset("A", np.ones((n, n), bool))
-    assert p.stats()["pairs_scanned"] == 0
+    assert p.stats()["triples_scanned"] == 0
     assert p.stats()["resets_of_nothing_counted"] == 1
 
 
-def test_reset_does_not_look_at_what_the_other_factor_has_pending():
+def test_reset_does_not_take_away_what_the_other_factor_has_pending():
     n = 60
     p = BooleanPolynomial("A*B", n, size=16)
     p.init({"A": np.ones((n, n), bool), "B": np.eye(n, dtype=bool)})
     p.lazy_set("B", np.ones((n, n), bool))
-    p.reset("A", np.ones((n, n), bool))
-    assert p.stats()["pairs_scanned"] == n * n  # the diagonal of B
+    p.reset("A", (np.zeros(n, int), np.arange(n)))
+    assert p.stats()["triples_scanned"] == n * n  # one row
     p.check_invariant()
 
 
 @pytest.mark.parametrize("form", ["product", "square", "degree 4"])
-def test_a_reset_in_many_parts(form, monkeypatch):
-    monkeypatch.setattr(reset, "GATHERED", 1)
+@pytest.mark.parametrize("bytes_a_place", [0, 10**9])
+def test_losses_are_written_by_lines_or_place_by_place(form, bytes_a_place, monkeypatch):
+    monkeypatch.setattr(counted_product, "PLACE_BYTES", bytes_a_place)
     for seed in range(5):
         run(BooleanPolynomial(*FORMS[form], size=2, rebuild_share=NEVER), np.random.default_rng(seed), 15, checked)
 
 
 def test_an_update_of_more_cells_than_can_be_listed(monkeypatch):
-    monkeypatch.setattr(entries, "LISTED_CELLS", 1)
+    monkeypatch.setattr(where, "LISTED_CELLS", 1)
     for seed in range(5):
         p = BooleanPolynomial(*FORMS["square"], size=1, rebuild_share=NEVER)
         run(p, np.random.default_rng(seed), 15, checked)
@@ -397,4 +399,5 @@ def test_a_wrong_count_is_found():
 def test_places_know_their_cells():
     p = BooleanPolynomial("A", {"A": (5, 7)}, size=3)
     places = Places(p.layout.kinds["X_A"].grid, np.array([0, 4, 1]), np.array([6, 0, 6]))
-    assert {at: found.tolist() for at, found in places.in_cells.items()} == {(0, 2): [0, 2], (1, 0): [1]}
+    assert places.where.cells == {(0, 2), (1, 0)}
+    assert [side.tolist() for side in places.inside(0, 2)] == [[0, 2], [0, 1], [0, 0]]

@@ -45,7 +45,7 @@ def test_calculating_with_variables():
 def test_the_chains_of_the_lemma():
     """Every product of a term of degree 4, line by line as in the paper."""
     names = {"A": (2, 3), "B": (3, 4), "C": (4, 5), "D": (5, 6)}
-    layout = Layout(Polynomial.parse("A*B*C*D"), names, size=8)
+    layout = Layout({"S": Polynomial.parse("A*B*C*D")}, names, size=8)
     found = {p.name: (p.first, p.second, layout.kinds[p.name].grid.shape, p.level) for p in layout.products}
     assert found == {
         "L_1_2_1": ("X_A", "X_B", (2, 4), 1),

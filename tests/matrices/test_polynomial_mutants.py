@@ -1,13 +1,16 @@
 """Mistakes that must be found: those that the paper prints, and some that are easy to make."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dyntc_spark.matrices.polynomial import boolean_polynomial, kernels, operations, reset, set_lines
+from dyntc_spark.matrices import counted_product, triples, witness_operations
+from dyntc_spark.matrices.polynomial import set_lines, system
 from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial
 from dyntc_spark.matrices.polynomial.expression import Polynomial
 from dyntc_spark.matrices.polynomial.layout import Layout
-from dyntc_spark.matrices.polynomial.operations import Line
+from dyntc_spark.matrices.product_operations import Line
 from tests.matrices.polynomial_oracle import PRINTED, PRINTED_K, Degree2, DegreeK, History
 from tests.matrices.polynomial_scripts import FORMS, apply, draw, remember, run
 
@@ -16,7 +19,7 @@ NEVER = float("inf")
 
 def degree_2_fails(mistakes, seed, n=4):
     """Whether the paper's loops break the guarantee on a random script."""
-    layout = Layout(Polynomial.parse("A*B"), {"A": (n, n), "B": (n, n)}, size=64)
+    layout = Layout({"S": Polynomial.parse("A*B")}, {"A": (n, n), "B": (n, n)}, size=64)
     literal, history, rng = Degree2([((n, n), (n, n))], mistakes), History(layout), np.random.default_rng(seed)
     for _ in range(25):
         kind, *arguments = operation = draw(rng, layout)
@@ -33,8 +36,8 @@ def degree_2_fails(mistakes, seed, n=4):
 def degree_k_fails(mistakes, seed, form):
     """Whether the paper's chains show a wrong 1, or hide what the guarantee promises."""
     expression, shapes = FORMS[form]
-    layout = Layout(Polynomial.parse(expression), shapes, size=64)
-    literal, history = DegreeK(layout.polynomial.terms, shapes, mistakes), History(layout)
+    layout = Layout({"S": Polynomial.parse(expression)}, shapes, size=64)
+    literal, history = DegreeK(layout.polynomials["S"].terms, shapes, mistakes), History(layout)
     rng = np.random.default_rng(seed)
     for _ in range(25):
         operation = draw(rng, layout)
@@ -65,22 +68,27 @@ def test_the_printed_text_of_degree_k_breaks_it(mistake, form):
 
 
 def reset_scans_x1(monkeypatch):
-    plain = reset.Loss._gather
+    plain = counted_product.Lost._witnesses
 
-    def gather(loss, factor, ids, *, upright):
-        other = loss.product.first if factor == loss.product.second else loss.product.second
-        return plain(loss, other, ids, upright=upright)
+    def witnesses(lost, *, upright):
+        swapped = replace(lost.product, first=lost.product.second, second=lost.product.first)
+        return plain(replace_product(lost, swapped), upright=upright)
 
-    monkeypatch.setattr(reset.Loss, "_gather", gather)
+    monkeypatch.setattr(counted_product.Lost, "_witnesses", witnesses)
+
+
+def replace_product(lost, product):
+    return counted_product.Lost(product, lost.first, lost.second, lost.extra, lost.also)
 
 
 def reset_line_4(monkeypatch):
     plain = BooleanPolynomial.set_row
 
     def set_row(p, name, *arguments):
-        before = {boundary: times.copy() for boundary, times in p._last.items()}
+        before = p._values.last
         plain(p, name, *arguments)
-        p._last = {b: before[b] if b[1] else times for b, times in p._last.items()}
+        last = {b: before[b] if b[1] else times for b, times in p._values.last.items()}
+        p._held = replace(p._values, last=last)
 
     monkeypatch.setattr(BooleanPolynomial, "set_row", set_row)
 
@@ -89,49 +97,36 @@ def setcol_line_11(monkeypatch):
     plain = BooleanPolynomial.set_col
 
     def set_col(p, name, i, column):
-        before = {boundary: times.copy() for boundary, times in p._last.items()}
+        before = p._values.last
         plain(p, name, i, column)
-        p._last = before
-        p._last[1, 1][i] = p.time
+        p._held = replace(p._values, last={**before, (1, 1): p._values.last[1, 1].copy()})
+        p._values.last[1, 1][i] = p.time
 
     monkeypatch.setattr(BooleanPolynomial, "set_col", set_col)
 
 
 def one_list(monkeypatch):
-    def retract(prod, left, right, rows, middle, columns):
+    def witnesses(shape, left, right, rows, middle, columns):
         order = np.argsort(-np.maximum(columns, middle.max(initial=0) * (np.arange(len(columns)) % 2))).astype(np.int32)
-        changed = np.zeros(prod.shape, bool)
-        kernels._retract(prod, changed, *left, *right, rows, middle, columns, order)
-        return changed
+        found = np.zeros(shape, np.int32)
+        triples._witnesses(found, *left, *right, rows, middle, columns, order)
+        return found
 
-    monkeypatch.setattr(operations, "retract", retract)
+    monkeypatch.setattr(witness_operations, "witnesses", witnesses)
 
 
 def both_factors_from_one_snapshot(monkeypatch):
-    plain = reset.Loss._met
-
-    def operations(loss, strips):
-        def met(factor, strip):
-            rows, columns, stamps = plain(factor, strip)
-            if strip.upright:  # X1 as it was before
-                gone = loss.first
-                slots = np.unique(loss.second.rows)
-                inside = np.isin(gone.columns, slots)
-                rows = np.concatenate([rows, gone.rows[inside]])
-                columns = np.concatenate([columns, np.searchsorted(slots, gone.columns[inside])])
-                stamps = np.concatenate([stamps, gone.stamps[inside]])
-            return rows, columns, stamps
-
-        object.__setattr__(loss, "_met", met)
-        return plain_operations(loss, strips)
-
-    plain_operations = reset.Loss.operations
-    monkeypatch.setattr(reset.Loss, "operations", operations)
+    nothing = np.zeros(0, np.int64)
+    monkeypatch.setattr(counted_product.Lost, "_both", lambda _: (nothing, nothing, nothing))
 
 
 def no_tick(monkeypatch):
-    plain = BooleanPolynomial._tick
-    monkeypatch.setattr(BooleanPolynomial, "_tick", lambda p: max(1, plain(p) - plain(p) % 2))
+    plain = system.Changing._flip
+
+    def flip(held, name, places, time):
+        return plain(held, name, places, max(1, time - time % 2))
+
+    monkeypatch.setattr(system.Changing, "_flip", flip)
 
 
 def flips_only(monkeypatch):
@@ -160,8 +155,7 @@ def one_chain_only(monkeypatch):
 
 
 def reset_reveals(monkeypatch):
-    monkeypatch.setattr(BooleanPolynomial, "_pending", property(lambda _: False, lambda _, __: None), raising=False)
-    monkeypatch.setattr(boolean_polynomial, "Retraction", lambda *given: reset.Retraction(*given[:3], -1))
+    monkeypatch.setattr(BooleanPolynomial, "_budget", lambda _: -1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dyntc_spark.graph.store.checkpoint import NUMBERS, RUNS
 from tests.store.closures import recomputed
 from tests.store.conftest import without_spark
 
-#: The query of docs/format.md.
+#: The query of docs/reference/format.md.
 CLOSURE = """
 WITH base AS (SELECT max_by(token, number) AS token, max_by(version, number) AS version FROM commits WHERE checkpoint),
 net AS (

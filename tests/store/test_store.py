@@ -88,9 +88,9 @@ def test_vertices_of_many_types(delta, tmp_path, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["durability", "streaming"])
+@pytest.mark.parametrize("page", ["delta", "publish", "streaming"])
 def test_the_pages_about_it(delta, capsys, page):
-    text = (Path(__file__).parents[2] / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "how_to" / f"{page}.md").read_text(encoding="utf-8")
     snippets, names = re.findall(r"(?ms)^```python\n(.*?)^```$", text), {}
     for snippet in snippets:
         exec(compile(snippet, f"{page}.md", "exec"), names)  # noqa: S102

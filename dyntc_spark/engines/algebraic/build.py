@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
-from dyntc_spark.blocks.superstep import Cell, Operation
+from dyntc_spark.blocks.superstep import Cell, Names, Operation
 from dyntc_spark.edges import Edges, EdgeSet, keys_of
 from dyntc_spark.engines.algebraic.eliminate import through
 from dyntc_spark.engines.algebraic.graph import Graph
@@ -191,19 +191,11 @@ class Sweep(Lengths):
     graph: WeightedGraph
     turned: bool
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The matrix itself."""
-        return (self.name,)
+    writes = Names("name")
+    fills = True
 
-    @property
-    def fills(self) -> bool:
-        """Every stripe is made here."""
-        return True
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Sweep from each vertex of this stripe."""
-        del left, right
         graph, step = self.graph, self.grid.down.step
         first, last = (min(stripe * step, graph.vertices) for stripe in (cell.bi, cell.bi + 1))
         ordered = graph.back if self.turned else graph.forth
@@ -221,19 +213,11 @@ class Write(Operation[Indices]):
     ids: Ids
     values: Ints
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The matrix itself."""
-        return (self.name,)
+    writes = Names("name")
+    fills = True
 
-    @property
-    def fills(self) -> bool:
-        """Every stripe is made here."""
-        return True
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Copy the lines of this stripe."""
-        del left, right
         step, vertices = self.grid.down.step, len(self.begins) - 1
         first, last = (min(stripe * step, vertices) for stripe in (cell.bi, cell.bi + 1))
         begin, end = int(self.begins[first]), int(self.begins[last])

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
-from dyntc_spark.blocks.superstep import Cell, Operation
+from dyntc_spark.blocks.superstep import Cell, Names, Operation
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.topology import Adjacency
 from dyntc_spark.kernels import codec
-from dyntc_spark.kernels.block import Block, Ints, Sparse
+from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Floats, Ids, Indices
 from dyntc_spark.matrices.lazy import sparse_lines
@@ -46,19 +46,11 @@ class CountPaths(Operation[None]):
         graph = Adjacency(edges, vertices)
         return cls(name, grid, np.append(graph.starts, len(edges)), graph.targets)
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The matrix itself."""
-        return (self.name,)
+    writes = Names("name")
+    fills = True
 
-    @property
-    def fills(self) -> bool:
-        """Every stripe is made here."""
-        return True
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Sweep from each vertex of this stripe."""
-        del left, right
         vertices, step = len(self.offsets) - 1, self.grid.down.step
         first, last = (min(stripe * step, vertices) for stripe in (cell.bi, cell.bi + 1))
         primes = np.array(cell.ring(self.name).modulus, np.int64)

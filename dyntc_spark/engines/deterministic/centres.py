@@ -16,7 +16,7 @@ record, and suppose there is one. All its edges at c_j were there at time j. Beh
 the step c_j -> a the rest either lies in D0, or it has a latest record l < j, and by
 induction In_l[a] and Out_l[y]; so Out_j[y], and likewise In_j[x]. *Sound.* A record
 depends on D0 and on earlier records only, and each of its facts has a count of
-reasons that are there now. The proof in full is in docs/centres.md.
+reasons that are there now. The proof in full is in docs/theory/centres.md.
 
 A Set* reads two vectors, xo · D0 and D0 · xi, and changes no stored block: O(n²/64 + n m/64)
 words. A query costs m/64 words. A phase ends when m records are there, or as soon as what
@@ -39,6 +39,7 @@ from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
+from dyntc_spark.blocks.where import Lines, Places, Tile
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.centres_records import Records
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
@@ -48,8 +49,8 @@ from dyntc_spark.engines.deterministic.munro_init import build
 from dyntc_spark.engines.transfer import DRIVER_BYTES, fits_one_task, numbers_read, transferred
 from dyntc_spark.errors import OptionError, OutgrownError
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.losses import Entries, TooManyLinesError
-from dyntc_spark.matrices.polynomial.operations import count_dtype
+from dyntc_spark.matrices.counted_product import Entries, TooManyLinesError
+from dyntc_spark.matrices.triples import count_dtype
 from dyntc_spark.matrices.witness_operations import Witnesses
 
 LEAF = 512  # a leaf of the decomposition in this process: closed again as a whole in about a millisecond
@@ -183,8 +184,8 @@ class Centres(KleeneClosure):
         out, into = self._row(i), self._column(i)
         d0 = self._tree
         reached, reaching = d0.state.run(
-            Witnesses(D0, d0.grid, _line(out, d0.grid, upright=False)),
-            Witnesses(D0, d0.grid, _line(into, d0.grid, upright=True)),
+            Witnesses(D0, Tile(d0.grid), _line(out, d0.grid, upright=False)),
+            Witnesses(D0, Tile(d0.grid), _line(into, d0.grid, upright=True)),
         )[1]
         self._records.add(i, out, into, reached.ravel(), reaching.ravel())
         seconds = time.perf_counter() - started
@@ -199,7 +200,9 @@ class Centres(KleeneClosure):
         if (len(rows) + len(columns)) * self._room > numbers_read(self._where, np.inf):
             self._init(self._edges.edges, self._room)
             return
-        wanted = [Gather(D0, d0.grid, BOOLEAN, ids, up) for ids, up in ((rows, False), (columns, True)) if len(ids)]
+        wanted = [
+            Gather(D0, BOOLEAN, Lines(d0.grid, ids, up)) for ids, up in ((rows, False), (columns, True)) if len(ids)
+        ]
         try:
             after, pairs, strips = d0.reset(edges, *wanted)
         except TooManyLinesError:
@@ -214,11 +217,11 @@ class Centres(KleeneClosure):
     # --- Lookup* -----------------------------------------------------------------------------
 
     def _lookup(self, rows: Indices, columns: Indices) -> Flags:
-        (found,) = self._tree.state.run(Lookup(D0, self._tree.grid, BOOLEAN, rows, columns))[1]
+        (found,) = self._tree.state.run(Lookup(D0, BOOLEAN, Places(self._tree.grid, rows, columns)))[1]
         return np.asarray(found | self._records.lookup(rows, columns))
 
     def _lines(self, ids: Indices, *, upright: bool) -> Flags:
-        (strip,) = self._tree.state.run(Gather(D0, self._tree.grid, BOOLEAN, ids, upright))[1]
+        (strip,) = self._tree.state.run(Gather(D0, BOOLEAN, Lines(self._tree.grid, ids, upright)))[1]
         found = np.ascontiguousarray(strip.array().T if upright else strip.array())
         self._records.join_lines(ids, found, upright=upright)
         return found.T if upright else found

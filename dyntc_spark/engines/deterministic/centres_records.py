@@ -23,8 +23,8 @@ from dyntc_spark.kernels.bits import pack, words_for
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.counts import matrix_vector, vector_product
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.losses import Entries
-from dyntc_spark.matrices.polynomial.operations import count_dtype
+from dyntc_spark.matrices.counted_product import Entries
+from dyntc_spark.matrices.triples import count_dtype
 
 FIRST = 64  # records for which there is room in the beginning
 

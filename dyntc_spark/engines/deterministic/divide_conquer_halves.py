@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,19 +26,20 @@ from dyntc_spark.blocks.grid import block_size
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import COUNTING
-from dyntc_spark.blocks.state import Backend
+from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Operation
+from dyntc_spark.blocks.where import Lines, Places, Tile
 from dyntc_spark.engines.deterministic.divide_conquer_leaf import Leaf, Pairs, SubClosure, places_of
 from dyntc_spark.engines.deterministic.kleene_rows import Part
 from dyntc_spark.engines.transfer import fits_one_task, made_by_one_process, numbers_read, transferred
 from dyntc_spark.kernels.bits import pack, unpack
 from dyntc_spark.kernels.ids import Flags, Indices, Words
-from dyntc_spark.matrices.losses import TooManyLinesError
-from dyntc_spark.matrices.polynomial.entries import Places
-from dyntc_spark.matrices.polynomial.init import start
-from dyntc_spark.matrices.polynomial.layout import Boundary, bits
-from dyntc_spark.matrices.polynomial.system import Changing, System, total
-from dyntc_spark.matrices.tile_operations import ReadTile, Tile
+from dyntc_spark.matrices.counted_product import TooManyLinesError
+from dyntc_spark.matrices.last_flip import checked_places
+from dyntc_spark.matrices.polynomial.init import evaluate, start
+from dyntc_spark.matrices.polynomial.layout import Boundary, Layout, bits
+from dyntc_spark.matrices.polynomial.system import Changing
+from dyntc_spark.matrices.tile_operations import ReadTile
 
 #: The eight polynomials of degree above 1, as the paper writes them.
 POLYNOMIALS = {
@@ -73,7 +75,7 @@ class Halves(SubClosure):
         shapes |= {"P": (n2, n2), "E1": (n1, n1), "H2": (n2, n2)}
         local = isinstance(backend, LocalBackend)
         default = min(1024, max(64, -(-n1 // 64) * 64)) if local else block_size(n1, 8 * 4 * ENTRY_BYTES)
-        self.system = System(POLYNOMIALS, shapes, block or default)
+        self.layout = Layout({total(name): text for name, text in POLYNOMIALS.items()}, shapes, block or default)
         self.closures = {
             name: self._below(side, depth - 1, block) for name, side in (("P", n2), ("E1", n1), ("H2", n2))
         }
@@ -95,10 +97,11 @@ class Halves(SubClosure):
         h2.init(d | _product(c, e1.y, b))
         values = {"A": a, "B": b, "C": c, "D": d, "P": p.y, "E1": e1.y, "H2": h2.y}
         if fits_one_task(self.n, ENTRY_BYTES) if here is None else here:
-            made = partial(_made, self.system, {name: pack(value) for name, value in values.items()})
-            self.held = self.system.begun(made_by_one_process(self.backend, "Init*", self.system.kinds, made)[0])
+            made = partial(_made, self.layout, {name: pack(value) for name, value in values.items()})
+            state = made_by_one_process(self.backend, "Init*", self.layout.kinds, made)[0]
         else:
-            self.held = self.system.start(start(self.backend, self.system, _places(self.system, values), {}))
+            state = _evaluated(self.layout, self.backend, values)
+        self.held = Changing.begun(self.layout, state)
         self._assemble()
 
     # --- Set* --------------------------------------------------------------------------------
@@ -165,18 +168,18 @@ class Halves(SubClosure):
         self.x[entries] = False
         before, p, e1, h2 = self.y, self.closures["P"], self.closures["E1"], self.closures["H2"]
         gone = dict(zip("ABCD", self._cut(entries), strict=True))
-        lost = self.held.retreat(numbers_read(self.backend, LINES))
+        lost = self.held.reset(numbers_read(self.backend, LINES))
         try:
             # line 3: P.Reset* of ΔD
             lost.delete({**gone, "P": p.reset(gone["D"])})
             # lines 4 and 5: Q.Reset of ΔA, ΔB, ΔP and ΔC, E1.Reset* of ΔQ
-            (q,) = lost.polynomial("Q")
+            (q,) = lost.polynomial(total("Q"))
             lost.delete({"E1": e1.reset((q.rows, q.columns))})
             # lines 6 and 7: R.Reset of ΔD, ΔC, ΔE1 and ΔB, H2.Reset* of ΔR
-            (r,) = lost.polynomial("R")
+            (r,) = lost.polynomial(total("R"))
             lost.delete({"H2": h2.reset((r.rows, r.columns))})
             # lines 8 and 9: F1.Reset of ΔE1, ΔB and ΔP, and similarly for the others
-            lost.polynomial("F1", "G1", "H1", "E2", "F2", "G2")
+            lost.polynomial(*map(total, ("F1", "G1", "H1", "E2", "F2", "G2")))
         except TooManyLinesError:
             self.init(self.x)
         else:
@@ -198,8 +201,8 @@ class Halves(SubClosure):
                 if name in self.closures:
                     found[here] |= self.closures[name].y[x, y]
                 else:
-                    grid = self.system.kinds[total(name)].grid
-                    operations.append(Lookup(total(name), grid, COUNTING, x, y))
+                    grid = self.layout.kinds[total(name)].grid
+                    operations.append(Lookup(total(name), COUNTING, Places(grid, x, y)))
                     asked.append((here, name))
         for (here, _), counts in zip(asked, self.held.state.run(*operations)[1] if operations else (), strict=True):
             found[here] |= counts > 0
@@ -220,8 +223,8 @@ class Halves(SubClosure):
                     part = y[:, inside] if upright else y[inside]
                     self._join(found, here, other, part, upright)
                 else:
-                    grid = self.system.kinds[total(name)].grid
-                    operations.append(Gather(total(name), grid, COUNTING, inside, upright))
+                    grid = self.layout.kinds[total(name)].grid
+                    operations.append(Gather(total(name), COUNTING, Lines(grid, inside, upright)))
                     targets.append((here, other))
         for (here, other), strip in zip(
             targets, self.held.state.run(*operations)[1] if operations else (), strict=True
@@ -262,18 +265,18 @@ class Halves(SubClosure):
         """The boundaries of SetRow ("r") and SetCol ("c") of some variables."""
         found: list[Boundary] = []
         for name, sides in variables.items():
-            found += self.system.rows_of(polynomial, name) if "r" in sides else []
-            found += self.system.columns_of(polynomial, name) if "c" in sides else []
+            found += self.layout.rows_of(total(polynomial), name) if "r" in sides else []
+            found += self.layout.columns_of(total(polynomial), name) if "c" in sides else []
         return found
 
     def _line(self, polynomial: str, i: int) -> list[Operation[Any]]:
         name, at = total(polynomial), np.array([i])
-        grid = self.system.kinds[name].grid
-        return [Gather(name, grid, COUNTING, at, upright=False), Gather(name, grid, COUNTING, at, upright=True)]
+        grid = self.layout.kinds[name].grid
+        return [Gather(name, COUNTING, Lines(grid, at, upright)) for upright in (False, True)]
 
     def _whole(self, polynomial: str) -> ReadTile:
-        grid = self.system.kinds[total(polynomial)].grid
-        return ReadTile(total(polynomial), Tile(grid, range(grid.shape[0]), range(grid.shape[1])))
+        grid = self.layout.kinds[total(polynomial)].grid
+        return ReadTile(total(polynomial), Tile(grid))
 
     def _reads(self) -> list[Operation[Any]]:
         """What a closure inside another one reads of its value, for the one around it."""
@@ -315,18 +318,26 @@ class Halves(SubClosure):
         other, held = self.copy(), self.held
         other.backend = backend
         other.closures = {name: closure.moved(backend) for name, closure in self.closures.items()}
-        other.held = Changing(held.system, transferred(held.state, backend), held.last, held.time)
+        other.held = replace(held, state=transferred(held.state, backend))
         return other
 
 
-def _places(system: System, values: Mapping[str, Flags]) -> dict[str, Places]:
-    return {name: Places.of(name, system.kinds[bits(name)].grid, value) for name, value in values.items()}
+def total(polynomial: str) -> str:
+    """The matrix that counts the positive summands of a polynomial."""
+    return f"S_{polynomial}"
 
 
-def _made(system: System, packed: Mapping[str, Words]) -> Made:
+def _evaluated(layout: Layout, backend: Backend, values: Mapping[str, Flags]) -> State:
+    """Evaluate the polynomials for these values of the variables."""
+    places = {name: checked_places(name, layout.kinds[bits(name)].grid, value) for name, value in values.items()}
+    state = evaluate(layout, start(backend, layout, places, {}), 1)
+    return state.select({name: name for name in layout.kinds})
+
+
+def _made(layout: Layout, packed: Mapping[str, Words]) -> Made:
     """Evaluate the polynomials in this process, for variables as packed rows."""
-    values = {name: unpack(words, system.shapes[name][1]) for name, words in packed.items()}
-    found = system.start(start(LocalBackend(), system, _places(system, values), {})).state
+    values = {name: unpack(words, layout.shapes[name][1]) for name, words in packed.items()}
+    found = _evaluated(layout, LocalBackend(), values)
     assert isinstance(found, LocalState)  # noqa: S101  (of the local backend)
     return found, {}
 

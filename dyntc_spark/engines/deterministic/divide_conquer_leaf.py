@@ -15,9 +15,9 @@ import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend, LocalState
-from dyntc_spark.blocks.rings import BOOLEAN, Ring
+from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
-from dyntc_spark.blocks.superstep import Cell, Kind, Operation, Where
+from dyntc_spark.blocks.superstep import Cell, Kind, Operation
 from dyntc_spark.engines.transfer import transferred
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.bits import pack, unpack
@@ -139,24 +139,12 @@ class CloseLeaf(Operation[Words]):
 
     words: Words
 
-    @property
-    def fills(self) -> bool:
-        """There is work in an empty cell."""
-        return True
+    fills = True
 
-    @property
-    def where(self) -> Where:
-        """One cell."""
-        return Where(cells=frozenset([(0, 0)]))
+    report_ring = BOOLEAN
 
-    @property
-    def report_ring(self) -> Ring:
-        """Bits."""
-        return BOOLEAN
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Close it and send it back."""
-        del left, right
         cell.report(0, codec.compact(Bits((len(self.words), len(self.words)), closed(self.words))))
 
     def collect(self, reports: Mapping[int, Block]) -> Words:

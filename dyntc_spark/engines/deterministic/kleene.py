@@ -35,7 +35,7 @@ from dyntc_spark.engines.deterministic.kleene_rows import ClosureRows, Joined, P
 from dyntc_spark.engines.transfer import held_bytes
 from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.matrices.polynomial.entries import ones_of
+from dyntc_spark.matrices.last_flip import ones_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

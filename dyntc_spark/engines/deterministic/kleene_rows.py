@@ -28,7 +28,7 @@ from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.kernels import certificate, records
 from dyntc_spark.kernels.ids import Flags, Words
 from dyntc_spark.lazy_pyspark import F
-from dyntc_spark.matrices.witness_operations import support
+from dyntc_spark.matrices.triples import support
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

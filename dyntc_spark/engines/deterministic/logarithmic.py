@@ -43,11 +43,12 @@ import numpy.typing as npt
 from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Grid, block_size
 from dyntc_spark.blocks.local import LocalBackend, LocalState
-from dyntc_spark.blocks.operations import Gather, Lookup, RankUpdate, SetEntries, VectorProduct
+from dyntc_spark.blocks.operations import ClearEntries, Gather, Lookup, RankUpdate, VectorProduct
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Lines, Places, Tile
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.deterministic.kleene import KleeneClosure
 from dyntc_spark.engines.deterministic.kleene_rows import Part
@@ -56,10 +57,9 @@ from dyntc_spark.engines.transfer import fits_one_task, made_by_one_process, num
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.matrices.bundle import run_together
-from dyntc_spark.matrices.losses import Entries, Factor, Loss, Question, Times3, TooManyLinesError
-from dyntc_spark.matrices.polynomial.entries import STAMP, Flip, Places
-from dyntc_spark.matrices.polynomial.operations import Line, count_dtype
-from dyntc_spark.matrices.witness_operations import Decrease
+from dyntc_spark.matrices.counted_product import CountedProduct, Entries, Factor, Last, TooManyLinesError
+from dyntc_spark.matrices.last_flip import Flip, erased
+from dyntc_spark.matrices.triples import STAMP, count_dtype
 from dyntc_spark.progress import progress
 
 LARGEST_STAMP = 2**31 - 1
@@ -165,7 +165,8 @@ class Logarithmic(KleeneClosure):
             else:
                 found_l, found_r = self._next_lines(state, k, v, w, left, right)
                 writes.append(Raise(f"V{k}", self._upright(left), self._lying(right), f"F{k}", time))
-            writes += self._line(f"L{k}", i, found_l, upright=True) + self._line(f"R{k}", i, found_r, upright=False)
+            ls, rs, _ = self._counted(k)
+            writes += [ls.line(i, found_l, upright=True), rs.line(i, found_r, upright=False)]
             left, right = found_l > 0, found_r > 0
             new_old = (np.stack([left, old.left[k]], 1), np.stack([right, old.right[k]]))
             writes.append(Exchange(f"C{k}", self._upright(new_old[0]), self._lying(new_old[1]), self._dtype))
@@ -204,10 +205,6 @@ class Logarithmic(KleeneClosure):
         )
         return ls.array(), rs.array()
 
-    def _line(self, name: str, i: int, line: Ints, *, upright: bool) -> list[Operation[Any]]:
-        strip = Strip.from_array(line, self._grid.down if upright else self._grid.across, COUNTING, upright=upright)
-        return [Line(name, None, self._dtype, self._dtype, self._grid, i, strip)]
-
     def _upright(self, flags: Flags) -> Strip:
         return Strip.from_array(flags, self._grid.down, BOOLEAN, upright=True)
 
@@ -222,56 +219,56 @@ class Logarithmic(KleeneClosure):
         if not len(rows):
             return
         try:
-            state, (stamps,) = self._held, self._held.run(Lookup("F0", self._grid, COUNTING, rows, columns))[1]
+            state, (stamps,) = self._held, self._held.run(Lookup("F0", COUNTING, Places(self._grid, rows, columns)))[1]
             gone, writes = Entries.of(rows, columns, stamps), list[Operation[Any]]()
             for k in range(self._levels):
-                at = gone.rows, gone.columns, gone.stamps
-                writes.append(Decrease(f"F{k}", self._grid, *at, STAMP, f"V{k}"))
+                writes.append(erased(f"V{k}", f"F{k}", Places(self._grid, *gone[:2]), gone.stamps))
                 gone = self._level(state, k, gone, writes)
                 if not gone:
                     break
             else:
-                writes.append(SetEntries(f"V{self._levels}", self._grid, gone.rows, gone.columns, None))
+                writes.append(ClearEntries(f"V{self._levels}", Places(self._grid, *gone[:2])))
             self._state = run_together(state, writes)[0]
         except TooManyLinesError:
             self._init(self._edges.edges, self._room)
 
     def _level(self, state: State, k: int, gone: Entries, writes: list[Operation[Any]]) -> Entries:
         """What level k + 1 loses when ``gone`` goes from V_k: two reading jobs."""
-        stamps, budget = Factor(f"F{k}", self._grid, stamps=True), numbers_read(self._where, LINES)
-        lost: dict[str, Loss] = {}
-        questions = {
-            name: Question(f"{name}{k}", self._grid, stamps, stamps, gone, gone, times=times, budget=budget)
-            for name, times in (("L", Times3(columns=self._last)), ("R", Times3(rows=self._last)))
-        }
-        results = iter(state.run(*(each for q in questions.values() for each in q.operations()))[1])
-        for name, question in questions.items():
-            lost[name] = question.answer(results)
-            writes.append(self._decrease(f"{name}{k}", lost[name]))
-        left, right = lost["L"].gone, lost["R"].gone
-        factors = Factor(f"L{k}", self._grid), Factor(f"R{k}", self._grid)
+        budget = numbers_read(self._where, LINES)
+        ls, rs, cs = self._counted(k)
+        asked = [product.lost(gone, gone, budget=budget) for product in (ls, rs)]
+        results = iter(state.run(*(each for lost in asked for each in lost.operations()))[1])
+        left, right = (lost.answer(results) for lost in asked)
+        writes += left.writes + right.writes
         after = f"F{k + 1}"
         also = (after,) if k + 1 < self._levels else ()
-        question = Question(f"C{k}", self._grid, *factors, left, right, budget=budget, also=also)
-        if not question:
-            return left
-        found = question.answer(iter(state.run(*question.operations())[1]))
-        writes.append(self._decrease(f"C{k}", found))
-        zero = found.left == 0
-        stamp = question.read[after][zero] if also else None
-        return Entries.of(found.rows[zero], found.columns[zero], stamp)
+        lost = cs.lost(left.gone, right.gone, also=also, budget=budget)
+        if not lost:
+            return left.gone
+        found = lost.answer(iter(state.run(*lost.operations())[1]))
+        writes += found.writes
+        return Entries.of(*found.gone[:2], found.read[after] if also and found.gone else None)
 
-    def _decrease(self, name: str, loss: Loss) -> Decrease:
-        return Decrease(name, self._grid, loss.rows, loss.columns, loss.amounts, self._dtype)
+    def _counted(self, k: int) -> tuple[CountedProduct, CountedProduct, CountedProduct]:
+        """The three products of a level: L = V·V revealed by columns, R = V·V by rows, and C = L·R."""
+        grid, dtype = self._grid, self._dtype
+        v, left, right = Factor(f"F{k}", grid, stamps=True), Factor(f"L{k}", grid), Factor(f"R{k}", grid)
+        return (
+            CountedProduct(f"L{k}", Tile(grid), v, v, dtype, Last(columns=self._last)),
+            CountedProduct(f"R{k}", Tile(grid), v, v, dtype, Last(rows=self._last)),
+            CountedProduct(f"C{k}", Tile(grid), left, right, dtype),
+        )
 
     # --- Lookup* -----------------------------------------------------------------------------
 
     def _lookup(self, rows: Indices, columns: Indices) -> Flags:
-        found: Flags = self._held.run(Lookup(f"V{self._levels}", self._grid, BOOLEAN, rows, columns))[1][0]
+        found: Flags = self._held.run(Lookup(f"V{self._levels}", BOOLEAN, Places(self._grid, rows, columns)))[1][0]
         return found
 
     def _lines(self, ids: Indices, *, upright: bool) -> Flags:
-        found: Flags = self._held.run(Gather(f"V{self._levels}", self._grid, BOOLEAN, ids, upright))[1][0].array()
+        found: Flags = self._held.run(Gather(f"V{self._levels}", BOOLEAN, Lines(self._grid, ids, upright)))[1][
+            0
+        ].array()
         return found
 
     def _parts(self) -> tuple[Part, ...]:
@@ -335,12 +332,12 @@ class _Lines:
     @classmethod
     def read(cls, engine: Logarithmic, i: int) -> _Lines:
         grid, levels = engine._grid, engine._levels  # noqa: SLF001  (a part of it)
-        at = np.array([i])
+        row, column = (Lines(grid, np.array([i]), upright) for upright in (False, True))
         bits = [f"V{k}" for k in range(levels + 1)]
-        asked: list[Operation[Any]] = [Gather(name, grid, BOOLEAN, at, upright=False) for name in bits]
-        asked += [Gather(name, grid, BOOLEAN, at, upright=True) for name in bits]
-        asked += [Gather(f"L{k}", grid, COUNTING, at, upright=True) for k in range(levels)]
-        asked += [Gather(f"R{k}", grid, COUNTING, at, upright=False) for k in range(levels)]
+        asked: list[Operation[Any]] = [Gather(name, BOOLEAN, row) for name in bits]
+        asked += [Gather(name, BOOLEAN, column) for name in bits]
+        asked += [Gather(f"L{k}", COUNTING, column) for k in range(levels)]
+        asked += [Gather(f"R{k}", COUNTING, row) for k in range(levels)]
         found = [strip.array().ravel() > 0 for strip in engine._held.run(*asked)[1]]  # noqa: SLF001
         first, second = levels + 1, 2 * (levels + 1)
         return cls(i, found[:first], found[first:second], found[second : second + levels], found[second + levels :])

@@ -9,22 +9,22 @@ import numpy as np
 
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation
+from dyntc_spark.blocks.superstep import Cell, Names, Operation, Slices
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block, Ints
 from dyntc_spark.kernels.ids import Words
-from dyntc_spark.matrices.polynomial.entries import STAMP
-from dyntc_spark.matrices.polynomial.kernels import stored, writable
-from dyntc_spark.matrices.polynomial.operations import Crossed
-from dyntc_spark.matrices.witness_operations import support
+from dyntc_spark.matrices.triples import STAMP, stored, support, writable
 
 
 @dataclass(frozen=True)
-class Outer(Crossed[None]):
+class Outer(Operation[None]):
     """An operation on the entries of an outer product ``left ⊗ right`` of two Boolean vectors."""
 
     left: Strip
     right: Strip
+    by_row = Slices("left", upright=True)
+    by_column = Slices("right", upright=False)
+    fills = True
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,11 @@ class Exchange(Outer):
 
     dtype: np.dtype[Any]
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The counts."""
-        return (self.name,)
+    writes = Names("name")
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Add what is new in this cell."""
+        left, right = cell.left, cell.right
         if left is None or right is None:
             return
         new_left, old_left = _lines(left, upright=True)
@@ -58,18 +56,11 @@ class Raise(Outer):
     flips: str
     time: int
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Bits and stamps."""
-        return (self.name, self.flips)
+    reads = writes = Names("name", "flips")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Bits and stamps."""
-        return (self.name, self.flips)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Set and stamp the entries of this cell that were 0."""
+        left, right = cell.left, cell.right
         if left is None or right is None:
             return
         rows, columns = np.flatnonzero(_lines(left, upright=True)[0]), _lines(right, upright=False)[0]
@@ -99,19 +90,11 @@ class Halfway(Operation[None]):
     time: int
     dtype: np.dtype[Any]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The product and its factor, and what they replace."""
-        return (self.name, self.matrix, self.other, self.flips, self.positive)
+    reads = Names("name", "matrix", "other", "flips", "positive")
+    writes = Names("name", "other", "flips", "positive")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """All but the factor."""
-        return (self.name, self.other, self.flips, self.positive)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Copy, stamp and compare in this cell."""
-        del left, right
         shape = cell.shape(self.name)
         cell[self.positive] = support(cell[self.name])
         cell[self.name] = cell[self.other] = stored(writable(cell[self.name], shape, self.dtype))
@@ -129,19 +112,10 @@ class Passed(Operation[None]):
     positive: str
     dtype: np.dtype[Any]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Counts, and what they replace."""
-        return (self.name, self.into, self.positive)
+    reads = writes = Names("name", "into", "positive")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Counts in a narrower type, the next V; the factor is no longer needed."""
-        return (self.name, self.into, self.positive)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Compare the counts of this cell with 0."""
-        del left, right
         cell[self.into] = support(cell[self.name])
         cell[self.name] = stored(writable(cell[self.name], cell.shape(self.name), self.dtype))
         cell[self.positive] = None

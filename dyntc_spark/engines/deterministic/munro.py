@@ -20,7 +20,7 @@ disjoint tiles: ``Xl`` and ``Yl`` (bits), ``Nl`` (counts of Q, BP / PC, H), ``Ml
 F and G), ``Vl`` and ``Wl`` (bits of where they are positive).
 
 A Reset reads one superstep for each of the four links BP and PC; Q; F and G; H of a
-node (``dynamic.losses``), and writes everything at the end: with R(0) = 0 for a leaf,
+node (``CountedProduct.lost``), and writes everything at the end: with R(0) = 0 for a leaf,
 R(d) = 2 R(d-1) + 4 supersteps and one more, 5 / 13 / 29 for depths 1 / 2 / 3.
 
 References
@@ -31,25 +31,24 @@ Inf. Process. Lett. 1 (1971).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dyntc_spark.blocks.grid import Grid
-from dyntc_spark.blocks.operations import SetEntries
+from dyntc_spark.blocks.operations import ClearEntries
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Places, Tile
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.kernels import bits
 from dyntc_spark.kernels.ids import Words
 from dyntc_spark.kernels.leaf_closure import closed
 from dyntc_spark.matrices.bundle import run_together
-from dyntc_spark.matrices.line_losses import LineLoss, joined
-from dyntc_spark.matrices.losses import NOTHING, Entries, Factor, Question, TooManyLinesError
-from dyntc_spark.matrices.polynomial.operations import count_dtype
+from dyntc_spark.matrices.counted_product import NOTHING, CountedProduct, Entries, Factor, TooManyLinesError
+from dyntc_spark.matrices.triples import count_dtype
 
 
 @dataclass(frozen=True)
@@ -151,6 +150,38 @@ class Munro:
         return replace(self, state=state)
 
 
+class Products(NamedTuple):
+    """The six counted products of a node; Q and H count a summand of degree 1 too."""
+
+    bp: CountedProduct
+    pc: CountedProduct
+    q: CountedProduct
+    f: CountedProduct
+    g: CountedProduct
+    h: CountedProduct
+
+    @classmethod
+    def of(cls, node: Node, grid: Grid) -> Products:
+        """Return those of a node that is no leaf."""
+        head, tail, here = node.first, node.second, node.depth
+        n, m, dtype = (f"N{here}", f"V{here}"), (f"M{here}", f"W{here}"), count_dtype(grid.shape[0] + 1)
+
+        def product(counts: tuple[str, str], rows: range, columns: range, first: str, second: str) -> CountedProduct:
+            name, positive = counts
+            factors = Factor(first, grid), Factor(second, grid)
+            return CountedProduct(name, Tile(grid, rows, columns), *factors, dtype, bits=positive)
+
+        x, y, v, w = f"X{here}", f"Y{here + 1}", n[1], m[1]
+        return cls(
+            bp=product(n, head, tail, x, y),
+            pc=product(n, tail, head, y, x),
+            q=product(n, head, head, v, x),
+            f=product(m, head, tail, y, v),
+            g=product(m, tail, head, v, y),
+            h=product(n, tail, tail, v, w),
+        )
+
+
 @dataclass
 class _Reset:
     """One Reset: what each matrix loses, found by reading the state as it was."""
@@ -158,13 +189,13 @@ class _Reset:
     munro: Munro
     leaves: Leaves = field(default_factory=dict)
     cleared: dict[str, list[Entries]] = field(default_factory=dict)
-    lost: dict[str, list[LineLoss]] = field(default_factory=dict)
+    lost: list[Operation[Any]] = field(default_factory=list)
 
     def node(self, node: Node, gone: Entries) -> Entries:
         """Delete from X of a node; give what its closure loses."""
         if not gone:
             return NOTHING
-        here, below = node.depth, node.depth + 1
+        here = node.depth
         if here < self.munro.depth:
             self._clear(f"X{here}", gone)
         if node.is_leaf:
@@ -172,24 +203,16 @@ class _Reset:
             self._clear(f"Y{here}", closure)
             return closure
         head, tail = node.first, node.second
-        grid = self.munro.grid
-        x, y = Factor(f"X{here}", grid), Factor(f"Y{below}", grid)
-        v, w = Factor(f"V{here}", grid), Factor(f"W{here}", grid)
-        first, second = node.children(self.munro.depth, grid.down.step)
+        products = Products.of(node, self.munro.grid)
+        first, second = node.children(self.munro.depth, self.munro.grid.down.step)
         a, b = gone.inside(head, head), gone.inside(head, tail)
         c, d = gone.inside(tail, head), gone.inside(tail, tail)
         p = self.node(second, d)
-        bp, pc = self._ask(
-            self._question(f"N{here}", x, y, b, p, rows=head, columns=tail),
-            self._question(f"N{here}", y, x, p, c, rows=tail, columns=head),
-        )
-        (q,) = self._ask(self._question(f"N{here}", v, x, bp, c, rows=head, columns=head, extra=a))
+        bp, pc = self._ask((products.bp, b, p), (products.pc, p, c))
+        (q,) = self._ask((products.q, bp, c, a))
         e = self.node(first, q)
-        f, g = self._ask(
-            self._question(f"M{here}", y, v, e, bp, rows=head, columns=tail),
-            self._question(f"M{here}", v, y, pc, e, rows=tail, columns=head),
-        )
-        (h,) = self._ask(self._question(f"N{here}", v, w, pc, f, rows=tail, columns=tail, extra=p))
+        f, g = self._ask((products.f, e, bp), (products.g, pc, e))
+        (h,) = self._ask((products.h, pc, f, p))
         closure = e.joined(f, g, h)
         self._clear(f"Y{here}", closure)
         return closure
@@ -206,37 +229,15 @@ class _Reset:
         rows, columns = bits.coordinates(lost)
         return Entries.of(rows.astype(np.int64) + node.start, columns.astype(np.int64) + node.start)
 
-    def _question(
-        self,
-        name: str,
-        first: Factor,
-        second: Factor,
-        first_gone: Entries,
-        second_gone: Entries,
-        *,
-        rows: range,
-        columns: range,
-        extra: Entries = NOTHING,
-    ) -> Question:
-        budget = self.munro.budget
-        return Question(
-            name, self.munro.grid, first, second, first_gone, second_gone, extra,
-            rows=rows, columns=columns, budget=budget,
-        )  # fmt: skip
-
-    def _ask(self, *questions: Question) -> Iterator[Entries]:
-        """Read what independent questions need: one superstep, or none where nothing goes."""
-        asked = [question for question in questions if question]
-        results = iter(self.munro.state.run(*(each for q in asked for each in q.operations()))[1] if asked else ())
-        found = []
-        for question in questions:
-            if not question:
-                found.append(NOTHING)
-                continue
-            loss = LineLoss.of(question, results)
-            self.lost.setdefault(question.name, []).append(loss)
-            found.append(loss.gone)
-        return iter(found)
+    def _ask(self, *resets: tuple[Any, ...]) -> list[Entries]:
+        """Return what independent products lose: one superstep, or none where nothing goes."""
+        asked = [product.lost(*gone, budget=self.munro.budget) for product, *gone in resets]
+        results = iter(
+            self.munro.state.run(*(each for lost in asked for each in lost.operations()))[1] if any(asked) else ()
+        )
+        losses = [lost.answer(results) for lost in asked]
+        self.lost += [write for loss in losses for write in loss.writes]
+        return [loss.gone for loss in losses]
 
     def _clear(self, name: str, gone: Entries) -> None:
         if gone:
@@ -248,8 +249,8 @@ class _Reset:
         found: list[Operation[Any]] = []
         for name, parts in self.cleared.items():
             rows, columns = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-            found.append(SetEntries(name, grid, rows, columns, None))
-        return found + joined(self.lost, grid, count_dtype(grid.shape[0] + 1))
+            found.append(ClearEntries(name, Places(grid, rows, columns)))
+        return found + self.lost
 
 
 def kinds(grid: Grid, depth: int) -> dict[str, Kind]:

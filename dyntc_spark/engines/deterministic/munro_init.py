@@ -14,15 +14,16 @@ from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Tile
 from dyntc_spark.edges import Edges, EdgeSet
-from dyntc_spark.engines.deterministic.munro import Leaves, Munro, Node, kinds
+from dyntc_spark.engines.deterministic.munro import Leaves, Munro, Node, Products, kinds
 from dyntc_spark.engines.transfer import made_by_one_process
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block
 from dyntc_spark.kernels.ids import Words
 from dyntc_spark.kernels.leaf_closure import closed
-from dyntc_spark.matrices.polynomial.operations import count_dtype
-from dyntc_spark.matrices.tile_operations import CopyTile, MergeCounts, PasteTile, ReadTile, Tile
+from dyntc_spark.matrices.counted_product import CountedProduct
+from dyntc_spark.matrices.tile_operations import CopyTile, PasteTile, ReadTile, init_product
 from dyntc_spark.progress import Progress, progress
 
 #: Factors while a product is made; they exist during Init only.
@@ -108,17 +109,17 @@ class _Build:
         head, tail = node.first, node.second
         first, second = node.children(self.depth, self.grid.down.step)
         x, y, v, w = f"X{here}", f"Y{below}", f"V{here}", f"W{here}"
-        n, m = (f"N{here}", v), (f"M{here}", w)
+        products = Products.of(node, self.grid)
         self.run(CopyTile(x, f"X{below}", self.tile(tail, tail)))
         self.node(second)
-        self.multiply(x, y, (head, tail, tail), n)  # BP
-        self.multiply(y, x, (tail, tail, head), n)  # PC
-        self.multiply(v, x, (head, tail, head), n, plus=x)  # Q
+        self.multiply(products.bp, tail)
+        self.multiply(products.pc, tail)
+        self.multiply(products.q, tail, plus=x)
         self.run(CopyTile(v, f"X{below}", self.tile(head, head)))
         self.node(first)
-        self.multiply(y, v, (head, head, tail), m)  # F
-        self.multiply(v, y, (tail, head, head), m)  # G
-        self.multiply(v, w, (tail, head, tail), n, plus=y)  # H
+        self.multiply(products.f, head)
+        self.multiply(products.g, head)
+        self.multiply(products.h, head, plus=y)
         self.run(
             CopyTile(y, f"Y{here}", self.tile(head, head)),
             CopyTile(w, f"Y{here}", self.tile(head, tail)),
@@ -126,22 +127,9 @@ class _Build:
             CopyTile(v, f"Y{here}", self.tile(tail, tail)),
         )
 
-    def multiply(
-        self, left: str, right: str, sides: tuple[range, range, range], into: tuple[str, str], plus: str | None = None
-    ) -> None:
-        """Count the product of two tiles into a third."""
-        rows, inner, columns = sides
-        one, other = FACTORS
-        self.run(
-            CopyTile(left, one, self.tile(rows, inner), fresh=True),
-            CopyTile(right, other, self.tile(inner, columns), fresh=True),
-        )
-        product = self.state.multiply(one, other, "product", counts=True, keep=False)
-        names = {name: name for name in self.state.kinds}
-        self.state = self.state.join(product)
-        out = self.tile(rows, columns)
-        self.run(MergeCounts("product", *into, count_dtype(self.grid.shape[0] + 1), plus, out if plus else None))
-        self.state = self.state.select(names)
+    def multiply(self, product: CountedProduct, inner: range, plus: str | None = None) -> None:
+        """Count a product over these inner indices, and one more where ``plus`` has an entry."""
+        self.state = init_product(self.state, product, inner, FACTORS, plus)
         self.progress.advance()
 
     def run(self, *operations: Operation[Any]) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from dyntc_spark.errors import DamagedBlockError, LocationError, VersionError
 from dyntc_spark.graph.history import Tally
 from dyntc_spark.graph.store.witness import Witness
 
-#: Of the tables; ``docs/format.md`` tells what each had. A writer writes the last one, and reads all of them.
+#: Of the tables; ``docs/reference/format.md`` tells what each had. A writer writes the last one, and reads all of them.
 FORMAT = 2
 #: The name under which Delta remembers the number of the last row.
 APPLICATION = "dyntc_spark.commits"

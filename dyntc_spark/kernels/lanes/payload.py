@@ -26,14 +26,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.checksum import checksum, require
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.header import Header
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes.arrays import copy
 from dyntc_spark.kernels.lanes.stripes import (
@@ -56,12 +55,8 @@ from dyntc_spark.kernels.lanes.stripes import (
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-MAGIC, VERSION = b"DTCL", 2
-_FIELDS = struct.Struct("<4sIIIQQI")
-_CHECKSUM = struct.Struct("<I")
-HEADER_SIZE = _FIELDS.size + _CHECKSUM.size
-_REMEDY = "Read the block from another copy, or build the closure again."
-_require = partial(require, remedy=_REMEDY)
+HEADER = Header(b"DTCL", 2, struct.Struct("<4sIIIQQI"), "Read the block from another copy, or build the closure again.")
+HEADER_SIZE = HEADER.size
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -85,38 +80,27 @@ class Block(NamedTuple):
         7
         """
         held = self.stripes
-        fields = _FIELDS.pack(
-            MAGIC, VERSION, self.first, len(held.starts), len(held.numbers), len(held.words), held.width
-        )
+        fields = [self.first, len(held.starts), len(held.numbers), len(held.words), held.width]
         body = [
             np.ascontiguousarray(held.words, "<u8").view(np.uint8).data,
             np.ascontiguousarray(held.lengths, "<i4").view(np.uint8).data,
             np.ascontiguousarray(held.numbers, "<i4").view(np.uint8).data,
             (held.places == PLAIN).view(np.uint8).data,
         ]
-        return b"".join([fields, _CHECKSUM.pack(checksum(fields, *body)), *body])
+        return HEADER.sealed(fields, *body)
 
     @classmethod
     def decode(cls, payload: Buffer) -> Block:
         """Return a copy of what was encoded, or refuse what is damaged."""
-        view = memoryview(payload).toreadonly().cast("B")
-        _require(view.nbytes >= HEADER_SIZE, f"a header of {HEADER_SIZE} bytes", f"{view.nbytes} bytes")
-        magic, version, first, count, numbers, words, width = _FIELDS.unpack_from(view)
-        _require(magic == MAGIC, f"the magic {MAGIC!r}", f"{magic!r}")
-        _require(version == VERSION, f"format version {VERSION}", f"{version}")
-        whole = HEADER_SIZE + 8 * words + 4 * (count + numbers) + count
-        _require(view.nbytes == whole, f"{whole} bytes by the header", f"{view.nbytes} bytes")
-        (written,) = _CHECKSUM.unpack_from(view, _FIELDS.size)
-        found = checksum(view[: _FIELDS.size], view[HEADER_SIZE:])
-        _require(found == written, f"the checksum {written:#010x}", f"{found:#010x}")
+        view, (first, count, numbers, words, width) = HEADER.opened(payload, _body_size)
         at = HEADER_SIZE
         kept_words = np.frombuffer(view, "<u8", words, at).astype(np.uint64)
         lengths = np.frombuffer(view, "<i4", count, at + 8 * words).astype(np.int32)
         kept = np.frombuffer(view, "<i4", numbers, at + 8 * words + 4 * count).astype(np.int32)
-        plain = np.frombuffer(view, np.uint8, count, whole - count) != 0
+        plain = np.frombuffer(view, np.uint8, count, view.nbytes - count) != 0
         in_words = np.where(plain, 0, lengths)
         filled = lengths.min(initial=0) >= 0 and lengths.sum(dtype=np.int64) == numbers
-        _require(bool(filled and in_words.sum(dtype=np.int64) == words), "stripes that fill the block", "others")
+        HEADER.require(bool(filled and in_words.sum(dtype=np.int64) == words), "stripes that fill the block", "others")
         starts, places = _before(lengths), _before(in_words)
         places[plain] = PLAIN
         return cls(first, Stripes(starts, lengths, places, kept, kept_words, width))
@@ -322,6 +306,11 @@ def reached_by(stripes: Stripes, begin: int, end: int, sizes: Ids, before: Offse
                 found[first + lowest(word)] += more
                 word &= word - _ONE
     return found
+
+
+def _body_size(_: int, count: int, numbers: int, words: int, __: int) -> int:
+    """Return the bytes of a body by the fields of its header."""
+    return 8 * words + 4 * (count + numbers) + count
 
 
 def _before(lengths: Ids) -> Offsets:

@@ -38,6 +38,7 @@ from dyntc_spark.blocks.rings import COUNTING, Ring
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend, Entries, EntryArrays, State
 from dyntc_spark.blocks.superstep import Kind, Operation
+from dyntc_spark.blocks.where import Lines
 from dyntc_spark.errors import EntryValueError, RingMismatchError, SessionError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.lazy_pyspark import F, is_frame
@@ -272,10 +273,8 @@ class LazyMatrix:
         """Rows and columns of M as two stacks of sparse lines: one job for both."""
         down = self._kinds[BY_ROW].grid.down.ids(rows, "row")
         across = self._kinds[BY_COLUMN].grid.down.ids(columns, "column")
-        operations = [
-            ReadLines(name, self._kinds[name].grid, self.ring, ids)
-            for name, ids in ((BY_ROW, down), (BY_COLUMN, across))
-        ]
+        lines = {name: Lines(self._kinds[name].grid, ids) for name, ids in ((BY_ROW, down), (BY_COLUMN, across))}
+        operations = (ReadLines(name, self.ring, each) for name, each in lines.items())
         lazy_rows, lazy_columns = self.state.run(*operations)[1]
         started = time.perf_counter()
         for buffers in self._pending():
@@ -300,7 +299,7 @@ class LazyMatrix:
         places = places.reshape(-1, 2)
         grid = self._kinds[BY_ROW].grid
         rows, columns = grid.down.ids(places[:, 0], "row"), grid.across.ids(places[:, 1], "column")
-        (found,) = self.state.run(ReadEntries(BY_ROW, grid, self.ring, rows, columns))[1]
+        (found,) = self.state.run(ReadEntries(BY_ROW, self.ring, Lines(grid, rows), columns))[1]
         for buffers in self._pending():
             found = found + buffers.entries(rows, columns)
         if self.ring.modulus is None:

@@ -7,15 +7,14 @@ under the number of their stripe, so that nothing is merged on the way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 
-from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.blocks.strip import Strip
-from dyntc_spark.blocks.superstep import Cell, Operation, Result, Where
+from dyntc_spark.blocks.superstep import Cell, Names, Operation, OwnRing, Result, Slices
+from dyntc_spark.blocks.where import Lines
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Block, Dense, Ints, Shape, Sparse
 from dyntc_spark.kernels.ids import Indices
@@ -35,26 +34,12 @@ def widened(block: Block | None, shape: Shape) -> Block | None:
 
 @dataclass(frozen=True)
 class Reading(Operation[Result]):
-    """What is asked of the rows ``rows`` of a matrix in stripes, of each in its own stripe only."""
+    """What is asked of some rows of a matrix in stripes, of each in its own stripe only."""
 
-    grid: Grid
     ring: Ring
-    rows: Indices
-
-    @cached_property
-    def stripes(self) -> dict[int, tuple[Indices, Indices]]:
-        """For each stripe the places in ``rows`` that it answers, and the rows inside it."""
-        return {stripe: (places, inside) for stripe, places, inside in self.grid.down.cut(self.rows)}
-
-    @cached_property
-    def where(self) -> Where:
-        """Only the stripes asked for."""
-        return Where(rows=frozenset(self.stripes))
-
-    @property
-    def report_ring(self) -> Ring:
-        """The matrix's own."""
-        return self.ring
+    lines: Lines
+    at = "lines"
+    report_ring = OwnRing()
 
     def block(self, cell: Cell) -> Block | None:
         """The stripe in a cell."""
@@ -65,23 +50,22 @@ class Reading(Operation[Result]):
 class ReadLines(Reading[Sparse]):
     """Rows of a matrix in stripes, in the order asked for, as a stack of lines at the driver."""
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Report the lines that lie in this stripe."""
-        del left, right
-        inside = self.stripes[cell.bi][1].astype(np.int32)  # as the rows of a block are: nothing is converted
+        inside = self.lines.inside(cell.bi, 0)[1].astype(np.int32)  # as the rows of a block are: nothing is converted
         cell.report(cell.bi, self.ring.take_rows(self.block(cell), inside))
 
     def collect(self, reports: Mapping[int, Block]) -> Sparse:
         """Put the lines in the order asked for."""
-        modulus, shape = self.ring.modulus, (len(self.rows), self.grid.shape[1])
+        modulus, shape = self.ring.modulus, (len(self.lines.ids), self.lines.far.length)
         parts = []
         for stripe, block in sorted(reports.items()):
             rows, columns, values = self.ring.coordinates(block)
-            parts.append((self.stripes[stripe][0][rows], columns, values))
+            parts.append((self.lines.inside(stripe, 0)[0][rows], columns, values))
         if not parts:
             return sparse_lines.nothing(*shape, self.ring.planes, modulus)
         rows, columns, values = (np.concatenate(side, axis=-1) for side in zip(*parts, strict=True))
-        if (np.diff(self.rows) < 0).any():  # else the stripes are in the order asked for
+        if (np.diff(self.lines.ids) < 0).any():  # else the stripes are in the order asked for
             order = np.argsort(rows, kind="stable")
             rows, columns, values = rows[order], columns[order], values[:, order]
         kind = np.int64 if modulus is None else np.int32
@@ -90,14 +74,13 @@ class ReadLines(Reading[Sparse]):
 
 @dataclass(frozen=True)
 class ReadEntries(Reading[Ints]):
-    """Entries of a matrix in stripes at the places ``(rows[q], columns[q])``: ``values[plane, q]``."""
+    """Entries ``columns[q]`` of some rows of a matrix in stripes: ``values[plane, q]``."""
 
     columns: Indices
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Report the entries of this stripe that are not zero, as one line of all places in it."""
-        del left, right
-        places, inside = self.stripes[cell.bi]
+        places, inside = self.lines.inside(cell.bi, 0)
         found = self.ring.get(self.block(cell), inside, self.columns[places])
         hit = np.flatnonzero(found.any(axis=0))
         shape = (1, len(places))
@@ -105,10 +88,10 @@ class ReadEntries(Reading[Ints]):
 
     def collect(self, reports: Mapping[int, Block]) -> Ints:
         """Put the answers in the order of the questions."""
-        out = np.zeros((self.ring.planes, len(self.rows)), np.int64)
+        out = np.zeros((self.ring.planes, len(self.lines.ids)), np.int64)
         for stripe, block in reports.items():
             _, columns, values = self.ring.coordinates(block)
-            out[:, self.stripes[stripe][0][columns]] = values
+            out[:, self.lines.inside(stripe, 0)[0][columns]] = values
         return out
 
 
@@ -124,33 +107,13 @@ class Fold(Operation[None]):
     left: Strip
     right: Sparse
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The matrix itself."""
-        return (self.name,)
+    writes = Names("name")
+    fills = True
+    by_row = Slices("left", upright=True)
 
-    @property
-    def fills(self) -> bool:
-        """An absent stripe may become one."""
-        return True
-
-    @cached_property
-    def where(self) -> Where:
-        """Where ``left`` has entries."""
-        return Where(rows=self.left.touched)
-
-    @property
-    def by_row(self) -> Strip:
-        """``left``."""
-        return self.left
-
-    def hollow(self) -> Fold:
-        """The same without the slices of ``left``."""
-        return replace(self, left=self.left.hollow())
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Add this stripe's part of the product: line by line where it is sparse, else as dense blocks."""
-        del right
+        left = cell.left
         if left is None:
             return
         ring, shape = cell.ring(self.name), cell.shape(self.name)

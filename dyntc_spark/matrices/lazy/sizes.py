@@ -30,9 +30,8 @@ class Lengths(Operation[Indices]):
     grid: Grid
     count: int
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Report those of this stripe."""
-        del left, right
         self.tell(cell, cell.ring(self.name).coordinates(cell[self.name])[0])
 
     def tell(self, cell: Cell, rows: npt.NDArray[np.int32]) -> None:

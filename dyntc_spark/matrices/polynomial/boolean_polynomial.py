@@ -32,16 +32,17 @@ from dyntc_spark.blocks.operations import Gather
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Operation
+from dyntc_spark.blocks.where import Lines, Places
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.ids import Indices
-from dyntc_spark.matrices.polynomial.entries import STAMP, Erase, Flip, Places, Renumber, ones_of
+from dyntc_spark.matrices.counted_product import TooManyLinesError
+from dyntc_spark.matrices.last_flip import checked_places, ones_of
 from dyntc_spark.matrices.polynomial.expression import Polynomial
-from dyntc_spark.matrices.polynomial.init import evaluate, start
+from dyntc_spark.matrices.polynomial.init import start
 from dyntc_spark.matrices.polynomial.invariant import check
-from dyntc_spark.matrices.polynomial.layout import SUM, VALUE, Boundary, Layout, Shape, bits, flips
-from dyntc_spark.matrices.polynomial.operations import Positive
-from dyntc_spark.matrices.polynomial.reset import Retraction, Stamped, TooExpensiveError, vanished
-from dyntc_spark.matrices.polynomial.set_lines import set_line
+from dyntc_spark.matrices.polynomial.layout import SUM, VALUE, Boundary, Layout, Shape, bits
+from dyntc_spark.matrices.polynomial.system import Changing
+from dyntc_spark.matrices.product_operations import Positive, Vanished
 
 LARGEST_STAMP = 2**31 - 1
 LOCAL_START, SPARK_START = 2**26, 2**33  # triples that a multiplication could do in the time it takes to start one
@@ -78,7 +79,7 @@ class BooleanPolynomial:
     LazySet 1, Lookup 1, or none if the next step reads ``S`` in the same job (``then``);
     Init one multiplication for each product with factors of its own, one job for every
     dozen of these on a level, one more, and one for each DataFrame among the values;
-    Reset 1, and 2 for each level of the chains that loses entries, of which there are
+    Reset 2, and 1 for each level of the chains that loses entries, of which there are
     k - 1. Set and LazySet move O(n) numbers through the driver, Reset the rows and
     columns that the deleted entries meet.
 
@@ -124,17 +125,14 @@ class BooleanPolynomial:
         largest_stamp: int = LARGEST_STAMP,
         rebuild_share: float = 1 / 64,
     ) -> None:
-        polynomial = Polynomial.parse(expression) if isinstance(expression, str) else expression
+        self.polynomial = polynomial = Polynomial.parse(expression) if isinstance(expression, str) else expression
         if isinstance(shapes, int):
             shapes = dict.fromkeys(polynomial.variables, (shapes, shapes))
         self.backend = backend or LocalBackend()
-        self.layout = Layout(polynomial, shapes, size or _size(polynomial, shapes, self.backend))
+        self.layout = Layout({SUM: polynomial}, shapes, size or _size(polynomial, shapes, self.backend))
         self._stamp_limit = _checked_limit(largest_stamp, self.layout)
         self._rebuild_share = rebuild_share
-        self.time = 0
-        #: LastCol of factor b and LastRow of factor b + 1 of each term, which are one vector
-        self._last = {boundary: np.zeros(axis.length, STAMP) for boundary, axis in self.layout.axes.items()}
-        self._held: State | None = None
+        self._held: Changing | None = None
         self._pending = False  # whether a LazySet came since Init
         self._done: Counter[str] = Counter()
 
@@ -151,8 +149,9 @@ class BooleanPolynomial:
         unknown = given.keys() - set(self.layout.variables)
         if unknown:
             raise self._unknown(min(unknown))
-        time = self._tick()
-        self._reveal_all(evaluate(self.layout, self._variables(given), time), time)
+        self._tick()
+        self._held = Changing.init(self.layout, self._variables(given), self.time + 1)
+        self._pending = False
         self._done["init"] += 1
 
     def set_row(self, name: str, i: int, row: npt.ArrayLike, *, then: Sequence[Operation[Any]] = ()) -> tuple[Any, ...]:
@@ -183,35 +182,39 @@ class BooleanPolynomial:
 
         ``entries`` is ``(rows, columns)`` or a two-dimensional Boolean array.
         """
-        places = Places.of(name, self._grid(name), entries)
-        time = self._tick()
-        self._held, (_, *results) = self._state.run(Flip(bits(name), flips(bits(name)), places, time), *then)
-        self.time, self._pending = time, self._pending or bool(len(places.rows))
+        places = checked_places(name, self._grid(name), entries)
+        self._tick()
+        self._held, results = self._values.lazy_set({name: (places.rows, places.columns)}, then)
+        self._pending = self._pending or bool(len(places.rows))
         self._done["lazy_set"] += 1
-        return tuple(results)
+        return results
 
     def reset(self, name: str, entries: Any) -> tuple[Indices, Indices]:  # noqa: ANN401  (arrays)
         """Reset(ΔX, X): ``X -= ΔX``; give rows and columns of the entries of ``Y`` that became 0.
 
         Entries that are not there are left out, and nothing pending is revealed.
         """
-        places = Places.of(name, self._grid(name), entries).distinct()
-        time = self._tick()
-        state, (stamps,) = self._state.run(Erase(bits(name), flips(bits(name)), places))
-        found = Stamped(places.rows, places.columns, stamps).where(stamps > 0)
-        retraction = Retraction(self.layout, self._last, {bits(name): found}, self._budget())
+        places = checked_places(name, self._grid(name), entries).distinct()
+        self._tick()
+        reset = self._values.reset(triples=self._budget())
+        reset.delete({name: (places.rows, places.columns)})
         try:
-            state = retraction.run(state)
-        except TooExpensiveError:
-            state = evaluate(self.layout, state, time)
-            gone = vanished(self._state, state)
-            self._reveal_all(state, time)
-            self._done["resets_by_rebuild"] += 1
-            return gone
-        self._held, self.time = state, time
-        self._done["resets_by_scan" if retraction.looked_at else "resets_of_nothing_counted"] += 1
-        self._done["pairs_scanned"] += retraction.looked_at
-        return retraction.vanished
+            (gone,) = reset.polynomial(SUM)
+        except TooManyLinesError:
+            return self._rebuilt(reset.without())
+        self._held = reset.finish()
+        self._done["resets_by_scan" if reset.looked_at else "resets_of_nothing_counted"] += 1
+        self._done["triples_scanned"] += reset.looked_at
+        return gone.rows, gone.columns
+
+    def _rebuilt(self, state: State) -> tuple[Indices, Indices]:
+        """Evaluate the polynomial again; give where ``Y`` became 0."""
+        after = Changing.init(self.layout, state, self.time + 1)
+        both = self._state.select({SUM: "before"}).join(after.state.select({SUM: "after"}))
+        _, ((rows, columns),) = both.run(Vanished("before", "after", self.layout.kinds[SUM].grid))
+        self._held = after
+        self._done["resets_by_rebuild"] += 1
+        return rows, columns
 
     def lookup(self) -> BlockMatrix:
         """Lookup(): the Boolean matrix ``Y`` with ``Y[x,z] = 1`` where ``S[x,z] > 0``."""
@@ -235,9 +238,9 @@ class BooleanPolynomial:
         if (rows is None) == (columns is None):
             raise ShapeMismatchError("rows or columns", "both or neither", "Use two operations for both.")
         if rows is not None:
-            return Gather(SUM, grid, COUNTING, grid.down.ids(rows, "row"), upright=False)
+            return Gather(SUM, COUNTING, Lines(grid, grid.down.ids(rows, "row")))
         ids = grid.across.ids(() if columns is None else columns, "column")
-        return Gather(SUM, grid, COUNTING, ids, upright=True)
+        return Gather(SUM, COUNTING, Lines(grid, ids, upright=True))
 
     def variable(self, name: str) -> BlockMatrix:
         """The value of a variable. No job."""
@@ -256,12 +259,12 @@ class BooleanPolynomial:
         entries are there and ``P(x,y,z)`` holds, from scratch. For tests: all
         matrices come to the driver, and it takes O(n³) time.
         """
-        check(self._state, self.layout, self._last)
+        check(self._state, self.layout, self._values.last)
 
     def stats(self) -> dict[str, Any]:
         """What was done and what is kept; how Reset worked: by scan, by rebuild, or without anything counted."""
         return {
-            "polynomial": str(self.layout.polynomial),
+            "polynomial": str(self.polynomial),
             "time": self.time,
             "count_matrices": len(self.layout.products) + 1,
             "bit_matrices": len(self.layout.variables),
@@ -273,7 +276,7 @@ class BooleanPolynomial:
 
     def __repr__(self) -> str:
         where = "in process" if isinstance(self.backend, LocalBackend) else "on Spark"
-        return f"BooleanPolynomial({self.layout.polynomial}, {self.layout.kinds[SUM].grid}, {where})"
+        return f"BooleanPolynomial({self.polynomial}, {self.layout.kinds[SUM].grid}, {where})"
 
     # --- how ----------------------------------------------------------------------------------
 
@@ -281,20 +284,25 @@ class BooleanPolynomial:
         self, name: str, places: Places, index: int, boundaries: list[Boundary], then: Sequence[Operation[Any]]
     ) -> tuple[Any, ...]:
         """SetRow of ``X_{b+1}`` and SetCol of ``X_b`` are the same at boundary ``b``."""
-        time = self._tick()
-        flip = Flip(bits(name), flips(bits(name)), places, time)
-        self._held, results = set_line(self._state, self.layout, self._last, flip, boundaries, index, then)
-        for boundary in boundaries:
-            self._last[boundary][index] = time
-        self.time = time
+        self._tick()
+        self._held, results = self._values.set(index, {name: (places.rows, places.columns)}, boundaries, then)
         self._done["set"] += 1
         return results
 
     @property
-    def _state(self) -> State:
+    def time(self) -> int:
+        """How many operations there were, or since the stamps were renumbered."""
+        return 0 if self._held is None else self._held.time
+
+    @property
+    def _values(self) -> Changing:
         if self._held is None:
-            self._held = start(self.backend, self.layout, {}, {})
+            self._held = Changing.begun(self.layout, start(self.backend, self.layout, {}, {}), 0)
         return self._held
+
+    @property
+    def _state(self) -> State:
+        return self._values.state
 
     def _variables(self, given: Mapping[str, Any]) -> State:
         """The variables with their values, in a state with zero matrices for the rest."""
@@ -311,7 +319,7 @@ class BooleanPolynomial:
             if isinstance(value, BlockMatrix) or hasattr(value, "sparkSession"):
                 there[name] = value
             else:
-                here[name] = Places.of(name, self._grid(name), value)
+                here[name] = checked_places(name, self._grid(name), value)
         return start(self.backend, self.layout, here, there)
 
     def _budget(self) -> float:
@@ -324,27 +332,11 @@ class BooleanPolynomial:
         starting = LOCAL_START if isinstance(self.backend, LocalBackend) else SPARK_START
         return self._rebuild_share * (self.layout.triples() + starting * len(self.layout.products))
 
-    def _reveal_all(self, state: State, time: int) -> None:
-        """After Init every triple is revealed."""
-        self._held, self.time, self._pending = state, time, False
-        for times in self._last.values():
-            times[:] = time
-
-    def _tick(self) -> int:
-        """Time of the next operation; stamps are renumbered before it would be too large."""
+    def _tick(self) -> None:
+        """Renumber the stamps before the time of the next operation would be too large."""
         if self.time >= self._stamp_limit:
-            self._renumber()
-        return self.time + 1
-
-    def _renumber(self) -> None:
-        """Number the times of the boundaries anew; a stamp is compared with nothing else."""
-        times = np.unique(np.concatenate(list(self._last.values())))
-        times = times[times > 0]
-        state, _ = self._state.run(*(Renumber(flips(bits(name)), times) for name in self.layout.variables))
-        self._held = state
-        self._last = {b: np.searchsorted(times, last, side="right").astype(STAMP) for b, last in self._last.items()}
-        self.time = len(times) + 1
-        self._done["renumberings"] += 1
+            self._held = self._values.renumbered()
+            self._done["renumberings"] += 1
 
     def _grid(self, name: str) -> Grid:
         if name not in self.layout.occurrences:
@@ -353,7 +345,7 @@ class BooleanPolynomial:
 
     def _unknown(self, name: str) -> EntryValueError:
         return EntryValueError(
-            f"a variable of {self.layout.polynomial}", f"{name!r}", f"Name one of {', '.join(self.layout.variables)}."
+            f"a variable of {self.polynomial}", f"{name!r}", f"Name one of {', '.join(self.layout.variables)}."
         )
 
 
@@ -364,7 +356,7 @@ _COUNTED = (
     "resets_by_scan",
     "resets_by_rebuild",
     "resets_of_nothing_counted",
-    "pairs_scanned",
+    "triples_scanned",
     "renumberings",
 )
 

@@ -22,13 +22,12 @@ from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.rings import BOOLEAN
 from dyntc_spark.blocks.state import Backend, State
-from dyntc_spark.blocks.superstep import Cell, Operation
-from dyntc_spark.kernels.block import Block
+from dyntc_spark.blocks.superstep import Cell, Names, Operation
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.matrices.bundle import run_together
-from dyntc_spark.matrices.polynomial.entries import STAMP, Places
-from dyntc_spark.matrices.polynomial.kernels import stored, writable
 from dyntc_spark.matrices.polynomial.layout import Layout, Product, bits, flips, is_variable, truth
-from dyntc_spark.matrices.polynomial.operations import Positive, count_dtype
+from dyntc_spark.matrices.product_operations import Positive
+from dyntc_spark.matrices.triples import STAMP, count_dtype, stored, writable
 
 #: The variables of a product, from left to right.
 Word: TypeAlias = tuple[str, ...]
@@ -121,19 +120,11 @@ class Weigh(Operation[None]):
     value: int
     dtype: np.dtype[Any]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Bits, and the integers that they replace."""
-        return (self.name, self.into)
+    reads = Names("name", "into")
+    writes = Names("into")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The integers."""
-        return (self.into,)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Write the entries of this cell."""
-        del left, right
         weighed = np.zeros(cell.shape(self.name), self.dtype)
         rows, columns, _ = BOOLEAN.coordinates(cell[self.name])
         weighed[rows, columns] = self.value
@@ -147,19 +138,11 @@ class Share(Operation[None]):
     equals: tuple[str, ...]
     dtype: np.dtype[Any]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The counts, and those that they replace."""
-        return (self.name, *self.equals)
+    reads = Names("name", "equals")
+    writes = reads
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """All of them."""
-        return self.reads
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Convert this cell's counts."""
-        del left, right
         counts = stored(writable(cell[self.name], cell.shape(self.name), self.dtype))
         for name in self.writes:
             cell[name] = counts
@@ -169,14 +152,10 @@ class Share(Operation[None]):
 class Clear(Operation[None]):
     """``X = 0``."""
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The matrix itself."""
-        return (self.name,)
+    writes = Names("name")
 
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Drop this cell's block."""
-        del left, right
         cell[self.name] = None
 
 
@@ -187,19 +166,11 @@ class Total(Operation[None]):
     products: tuple[str, ...]
     dtype: np.dtype[Any]
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The summands, and what they replace."""
-        return (self.name, *self.products)
+    reads = Names("name", "products")
+    writes = Names("name")
 
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """``S``."""
-        return (self.name,)
-
-    def apply(self, cell: Cell, left: Block | None, right: Block | None) -> None:
+    def apply(self, cell: Cell) -> None:
         """Count the products that are positive."""
-        del left, right
         shape = cell.shape(self.name)
         total = np.zeros(shape, self.dtype)
         for product in self.products:

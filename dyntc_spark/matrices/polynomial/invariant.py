@@ -15,8 +15,8 @@ import numpy as np
 from dyntc_spark.blocks.state import State
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.block import Ints
-from dyntc_spark.matrices.polynomial.kernels import Times
-from dyntc_spark.matrices.polynomial.layout import SUM, Boundary, Layout, Product, bits, flips, is_variable
+from dyntc_spark.matrices.polynomial.layout import Boundary, Layout, Product, bits, flips, is_variable
+from dyntc_spark.matrices.triples import Times
 
 
 class BrokenInvariantError(DyntcError):
@@ -31,8 +31,8 @@ def check(state: State, layout: Layout, last: Mapping[Boundary, Times]) -> None:
         _same(flips(name), held[flips(name)] > 0, held[name] > 0)
     for product in layout.products:
         _same(product.name, held[product.name], _counted(product, held, last))
-    summands = [held[product.name] > 0 for product in layout.products if product.summand]
-    _same(SUM, held[SUM], np.sum(summands, axis=0))
+    for total, summands in layout.totals.items():
+        _same(total, held[total], np.sum([held[name] > 0 for name in summands], axis=0))
 
 
 def _counted(product: Product, held: Mapping[str, Ints], last: Mapping[Boundary, Times]) -> Ints:

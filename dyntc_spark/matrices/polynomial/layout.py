@@ -34,14 +34,17 @@ One clock
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dyntc_spark.blocks.grid import Axis, Grid
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.superstep import Kind
+from dyntc_spark.blocks.where import Tile
 from dyntc_spark.errors import ShapeMismatchError
+from dyntc_spark.matrices.counted_product import CountedProduct, Factor, Last
 from dyntc_spark.matrices.polynomial.expression import Polynomial, Term
+from dyntc_spark.matrices.triples import Times, count_dtype
 
 #: ``(a, b)``: between factors ``b`` and ``b + 1`` of term ``a``; terms and factors are counted from 1.
 Boundary = tuple[int, int]
@@ -95,21 +98,30 @@ class Product:
 
 
 class Layout:
-    """The products, boundaries and matrices of a polynomial whose variables have the given shapes.
+    """The products, boundaries and matrices of polynomials over the same variables; terms are numbered through.
+
+    ``polynomials`` has them by the name of the matrix ``S`` that counts the positive products of each.
 
     Examples
     --------
-    >>> layout = Layout(Polynomial.parse("A*B*C"), {"A": (3, 4), "B": (4, 5), "C": (5, 6)}, size=64)
+    >>> layout = Layout({"S": "A*B*C"}, {"A": (3, 4), "B": (4, 5), "C": (5, 6)}, size=64)
     >>> [(p.name, p.first, p.second) for p in layout.products if p.middle]
     [('Prod_1_1', 'X_A', 'R_1_1_1'), ('Prod_1_2', 'L_1_2_1', 'X_C')]
+    >>> layout = Layout({"S_Q": "A + B*C", "S_T": "C*A"}, {"A": (2, 2), "B": (2, 3), "C": (3, 2)}, size=64)
+    >>> layout.totals
+    {'S_Q': ('Prod_1', 'Prod_2'), 'S_T': ('Prod_3',)}
     """
 
-    def __init__(self, polynomial: Polynomial, shapes: Mapping[str, Shape], size: int) -> None:
-        self.polynomial = polynomial
-        self.shapes = _checked(polynomial, shapes)
-        self.variables = polynomial.variables
+    def __init__(self, polynomials: Mapping[str, Polynomial | str], shapes: Mapping[str, Shape], size: int) -> None:
+        self.polynomials = {
+            total: Polynomial.parse(given) if isinstance(given, str) else given for total, given in polynomials.items()
+        }
+        self.shapes = _checked(self.polynomials, shapes)
+        self.variables = tuple(self.shapes)
         #: ``(a, b)``: the variable is factor ``b`` of term ``a``.
         self.occurrences: dict[str, list[tuple[int, int]]] = {name: [] for name in self.variables}
+        #: The terms of each polynomial.
+        self.terms: dict[str, list[int]] = {total: [] for total in polynomials}
         self.axes: dict[Boundary, Axis] = {}
         self.products: list[Product] = []
         self.kinds: dict[str, Kind] = {}
@@ -117,32 +129,63 @@ class Layout:
             grid = Grid.square(*self.shapes[name], size)
             self.kinds[bits(name)] = Kind(grid, BOOLEAN)
             self.kinds[flips(bits(name))] = Kind(grid, COUNTING)
-        for a, term in enumerate(polynomial.terms, start=1):
-            sides = [self.kinds[bits(name)].grid for name in term]
-            for b, axis in enumerate([sides[0].down, *(side.across for side in sides)]):
-                self.axes[a, b] = axis
-            for b, name in enumerate(term, start=1):
-                self.occurrences[name].append((a, b))
-            self.products += products_of(a, [bits(name) for name in term])
+        for total, polynomial in self.polynomials.items():
+            for term in polynomial.terms:
+                self._add(total, term)
         self.products.sort(key=lambda product: product.level)
         for product in self.products:
             second = self.kinds[product.second].grid
             grid = second if product.first is None else self.kinds[product.first].grid.product(second)
             self.kinds[product.name] = Kind(grid, COUNTING)
-        self.kinds[SUM] = Kind(Grid(self.axes[1, 0], self.axes[1, len(polynomial.terms[0])]), COUNTING)
         factors = {factor for product in self.products for factor in (product.first, product.second)}
         #: Products that other products are made of.
         self.inner = frozenset(product.name for product in self.products if product.name in factors)
-        passing = {truth(name): name for name in self.inner} | {VALUE: SUM}
+        self.totals = {
+            total: tuple(product.name for product in self.products if product.total == total) for total in polynomials
+        }
+        passing = {truth(name): name for name in self.inner} | ({VALUE: SUM} if SUM in self.totals else {})
         #: The matrices of a state: those that are kept, and those that are filled in passing and zero otherwise.
         self.all_kinds = self.kinds | {name: Kind(self.kinds[like].grid, BOOLEAN) for name, like in passing.items()}
         self.levels = max(product.level for product in self.products)
-        self.summands = sum(product.summand for product in self.products)
+        self.summands = max(map(len, self.totals.values()))
 
-    @property
-    def totals(self) -> dict[str, tuple[str, ...]]:
-        """The products that ``S`` counts."""
-        return {SUM: tuple(product.name for product in self.products if product.summand)}
+    def _add(self, total: str, term: Term) -> None:
+        """Add a term to the polynomial that ``total`` counts."""
+        a = sum(map(len, self.terms.values())) + 1
+        self.terms[total].append(a)
+        sides = [self.kinds[bits(name)].grid for name in term]
+        for b, axis in enumerate([sides[0].down, *(side.across for side in sides)]):
+            self.axes[a, b] = axis
+        for b, name in enumerate(term, start=1):
+            self.occurrences[name].append((a, b))
+        self.products += [replace(each, sum=total) for each in products_of(a, [bits(name) for name in term])]
+        self.kinds[total] = Kind(Grid(sides[0].down, sides[-1].across), COUNTING)
+
+    def rows_of(self, total: str, variable: str) -> list[Boundary]:
+        """The boundaries that SetRow of a variable reveals in one polynomial."""
+        return [(a, b - 1) for a, b in self.occurrences[variable] if a in self.terms[total]]
+
+    def columns_of(self, total: str, variable: str) -> list[Boundary]:
+        """The boundaries that SetCol of a variable reveals in one polynomial."""
+        return [(a, b) for a, b in self.occurrences[variable] if a in self.terms[total]]
+
+    def counted(self, product: Product, last: Mapping[Boundary, Times]) -> CountedProduct:
+        """Return a product as operations see it, with the times of its boundaries."""
+        sides = (None if b is None else last[b] for b in (product.rows, product.middle, product.columns))
+        return CountedProduct(
+            product.name,
+            Tile(self.kinds[product.name].grid),
+            None if product.first is None else self._factor(product.first),
+            self._factor(product.second),
+            count_dtype(self.inner_length(product)),
+            Last(*sides),
+            total=product.total,
+            total_dtype=count_dtype(self.summands),
+        )
+
+    def _factor(self, name: str) -> Factor:
+        matrix = flips(name) if is_variable(name) else name
+        return Factor(matrix, self.kinds[matrix].grid, stamps=is_variable(name))
 
     def inner_length(self, product: Product) -> int:
         """The largest count that a product can have."""
@@ -186,19 +229,21 @@ def products_of(a: int, x: list[str]) -> list[Product]:
     return found
 
 
-def _checked(polynomial: Polynomial, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+def _checked(polynomials: Mapping[str, Polynomial], shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     """Return the shapes of the variables; refuse shapes that are missing, left over, or do not fit together."""
-    if set(shapes) != set(polynomial.variables):
+    names = tuple(dict.fromkeys(name for polynomial in polynomials.values() for name in polynomial.variables))
+    if set(shapes) != set(names):
         raise ShapeMismatchError(
-            f"shapes for {', '.join(polynomial.variables)}",
+            f"shapes for {', '.join(names)}",
             f"shapes for {', '.join(shapes) or 'nothing'}",
             "Give the shape of each variable of the polynomial.",
         )
-    outer = {_shape(term, shapes): term for term in reversed(polynomial.terms)}
-    if len(outer) > 1:
-        came = " and ".join(f"{'*'.join(term)} of {m} x {n}" for (m, n), term in reversed(outer.items()))
-        raise ShapeMismatchError("terms of one shape", came, "Check the shapes of the outer factors.")
-    return {name: (int(shapes[name][0]), int(shapes[name][1])) for name in polynomial.variables}
+    for polynomial in polynomials.values():
+        outer = {_shape(term, shapes): term for term in reversed(polynomial.terms)}
+        if len(outer) > 1:
+            came = " and ".join(f"{'*'.join(term)} of {m} x {n}" for (m, n), term in reversed(outer.items()))
+            raise ShapeMismatchError("terms of one shape", came, "Check the shapes of the outer factors.")
+    return {name: (int(shapes[name][0]), int(shapes[name][1])) for name in names}
 
 
 def _shape(term: Term, shapes: Mapping[str, Shape]) -> Shape:
