@@ -8,7 +8,8 @@ On the dependencies of Debian's packages, in one local session, tables on the lo
    columns, one for the log and one for the commits, by Spark and Delta alone;
 2. the real batch of 660 changes and its inverse, likewise: at most twice that in memory and the bare commits;
 3. opening, against building anew: `from_edges` of the same edges, which are in a Delta table too; at most a fifth;
-4. opening after so many batches since the last checkpoint.
+4. opening after so many batches since the last checkpoint;
+5. opening against building anew once more, without Spark, by the CPU time of this process; at most a fifth, too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from benchmarks.harness import Line, ratio, report, take_turns
@@ -43,6 +45,7 @@ def run(*, quick: bool = False) -> bool:
     folder = Path(tempfile.mkdtemp(prefix="dyntc-durable-"))
     try:
         alone = list(_without_spark(folder / "alone"))  # before there is a session
+        alone.append(_opening_alone(folder / "ten copies", 1 if quick else COPIES))
         return report("durable", alone + list(_lines(session.local(2, delta=True), folder, quick=quick)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -65,6 +68,21 @@ def _without_spark(folder: Path) -> Iterator[Line]:
     )
     opened = _seconds(lambda: DynamicClosure.open(str(folder)))
     yield Line(f"opening after {CHANGES} changes, without Spark", opened, "s")
+
+
+def _opening_alone(folder: Path, copies: int) -> Line:
+    """Compare the CPU time of opening a closure with that of building it of a Delta table of its edges."""
+    edges = _copied(datasets.debian_dependencies(), copies)
+    table, location = str(folder / "edges"), str(folder / "deps")
+    folder.mkdir()
+    write_deltalake(table, edges)
+    DynamicClosure.from_edges(edges).save(location)
+    contestants = {
+        "open": lambda: DynamicClosure.open(location),
+        "build anew": lambda: DynamicClosure.from_edges(DeltaTable(table).to_pyarrow_table()),
+    }
+    times = {who: [_cpu_seconds(act) for _ in range(4)][1:] for who, act in contestants.items()}
+    return ratio(f"opening {len(edges)} edges without Spark, CPU time", times, "open", "build anew", BOUND)
 
 
 def _lines(spark: SparkSession, folder: Path, *, quick: bool) -> Iterator[Line]:
@@ -191,6 +209,12 @@ def _copied(edges: pa.Table, count: int) -> pa.Table:
     names = [edges[side].to_pylist() for side in ("src", "dst")]
     copies = [[f"{name} {copy}" for copy in range(count) for name in side] for side in names]
     return edges if count == 1 else pa.table({"src": copies[0], "dst": copies[1]})
+
+
+def _cpu_seconds(act: Callable[[], object]) -> float:
+    start = time.process_time()
+    act()
+    return time.process_time() - start
 
 
 def _seconds(act: Callable[[], object]) -> float:

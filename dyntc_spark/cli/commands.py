@@ -53,9 +53,17 @@ def build(options: Namespace) -> int:
                 f"--engine {options.engine}",
                 "Leave --engine out, or build into another folder.",
             )
+        if options.multigraph and parts.door.now.graph.copies is None:
+            raise OptionError(
+                f"a set of edges, which {options.store!r} has",
+                "--multigraph",
+                "Leave it out, or build into another folder.",
+            )
         parts.batches.reset(edges, src=options.src, dst=options.dst)
     else:
-        parts = Parts.from_edges(edges, engine=options.engine, src=options.src, dst=options.dst)
+        parts = Parts.from_edges(
+            edges, engine=options.engine, src=options.src, dst=options.dst, multigraph=options.multigraph
+        )
         _make_folder(options.store, place)
         parts.location.save_at(place)
     stats = parts.upkeep.stats()

@@ -118,6 +118,9 @@ def _build(commands: Commands) -> None:
     )
     made.add_argument("--engine", default="auto", help="an engine by its name (default: one that suits)")
     made.add_argument("--replace", action="store_true", help="make these edges the next version of the closure there")
+    made.add_argument(
+        "--multigraph", action="store_true", help="count an edge that is there twice, until it goes twice"
+    )
 
 
 def _apply(commands: Commands) -> None:

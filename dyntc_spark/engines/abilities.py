@@ -88,6 +88,14 @@ class RemembersChanges(Protocol):
 
 
 @runtime_checkable
+class CountsChanges(Protocol):
+    """An engine that can count what its last batch changed without unfolding the pairs."""
+
+    def change_counts(self) -> tuple[int, int] | None:
+        """How many pairs became reachable, and how many unreachable; None where only a job of Spark could tell."""
+
+
+@runtime_checkable
 class ChangesOnSpark(Protocol):
     """An engine that can compare its state before and after the last batch on Spark."""
 
@@ -177,6 +185,14 @@ def rows_on_spark(closure: Reachability, spark: SparkSession, *, look: bool = Fa
 def changes_of(closure: Reachability) -> tuple[Edges, Edges] | None:
     """Return the pairs that the last batch made reachable and unreachable; None where nobody remembers."""
     return closure.changes() if isinstance(closure, RemembersChanges) else None
+
+
+def change_counts(closure: Reachability) -> tuple[int, int] | None:
+    """Return how many pairs the last batch made reachable and unreachable; None where only a job could tell."""
+    if isinstance(closure, CountsChanges):
+        return closure.change_counts()
+    found = changes_of(closure) if closure.backend == "local" else None
+    return None if found is None else (len(found[0]), len(found[1]))
 
 
 def changes_on_spark(closure: Reachability, spark: SparkSession, *, look: bool = False) -> DataFrame | None:

@@ -123,7 +123,7 @@ class Answers:
         return found.unionAll(vertices.selectExpr("vertex", "vertex")) if reflexive else found
 
     def edges(self) -> DataFrame:
-        """The edges: ``src``, ``dst``."""
+        """The edges, each once: ``src``, ``dst``, and of a multigraph ``count``, how many copies there are."""
         return self._tables.framed().edges()
 
     def vertices(self) -> DataFrame:

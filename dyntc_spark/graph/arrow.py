@@ -100,7 +100,7 @@ class Asked(Generic[_Made]):
         return self._make(graph, pa.table({"vertex": found if reflexive else found[found != number]}), ("vertex",))
 
     def edges(self) -> _Made:
-        """Return the edges: ``src``, ``dst``."""
+        """Return the edges: ``src``, ``dst``, and of a multigraph ``count``."""
         return self.edges_of(self._door.now.graph)
 
     def vertices(self) -> _Made:
@@ -108,8 +108,12 @@ class Asked(Generic[_Made]):
         return self.vertices_of(self._door.now.graph)
 
     def edges_of(self, graph: Graph) -> _Made:
-        """Return the edges of a version: ``src``, ``dst``."""
-        return self._make(graph, _table(graph.edges.edges), ENDS)
+        """Return the edges of a version: ``src``, ``dst``, and of a multigraph ``count``."""
+        edges = graph.edges.edges
+        found = _table(edges)
+        if graph.copies is not None:
+            found = found.append_column("count", pa.array(graph.counts(edges)))
+        return self._make(graph, found, ENDS)
 
     def vertices_of(self, graph: Graph) -> _Made:
         """Return the vertices of a version: the column ``vertex``."""

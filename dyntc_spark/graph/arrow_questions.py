@@ -163,7 +163,8 @@ class ArrowQuestions:
         timestamp: str = "timestamp",
     ) -> pa.Table:
         """Return the pairs that a batch would change: ``src``, ``dst``, ``op``, ``version``; nothing is applied."""
-        ends, inserting = read_changes(changes, (op, src, dst), timestamp)
+        counted = self._door.now.graph.copies is not None
+        ends, inserting = read_changes(changes, (op, src, dst), timestamp, ordered=not counted)
         number, found = self._door.ask(
             lambda version, closure: (
                 version.number + 1,

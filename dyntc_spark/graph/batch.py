@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.errors import CycleError, RedundantChangeError
+from dyntc_spark.graph.copies import Recount, net_counts
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.kinds import taken
 from dyntc_spark.graph.names import NewNames, edge_names, names_of
@@ -26,14 +27,69 @@ from dyntc_spark.kernels import edge_keys
 from dyntc_spark.kernels.ids import Flags, Indices
 
 
+class ChangedPairs:
+    """How many pairs a batch made reachable, and how many unreachable: counted when somebody first asks.
+
+    Examples
+    --------
+    >>> ChangedPairs(lambda: (3, 1)).counts
+    (3, 1)
+    """
+
+    __slots__ = ("_count", "_found")
+
+    def __init__(self, count: Callable[[], tuple[int, int] | None] | None = None) -> None:
+        self._count, self._found = count, (0, 0) if count is None else None
+
+    @property
+    def counts(self) -> tuple[int, int] | None:
+        """The two numbers; None where nobody can tell."""
+        if self._count is not None:
+            self._found, self._count = self._count(), None
+        return self._found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChangedPairs._known, (self.counts,)
+
+    @classmethod
+    def _known(cls, counts: tuple[int, int] | None) -> ChangedPairs:
+        return cls(lambda: counts)
+
+
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What a batch did to a closure."""
+    """What a batch did to a closure.
+
+    ``won`` and ``lost`` are counted when they are first asked for: by the words that the batch has changed. Ask before
+    the next batch. They are None after that, after a ``reset``, and where only a job of Spark could tell: for a
+    closure on Spark and a batch that both inserts and deletes, unless the stripes that it changed are in this process.
+
+    Examples
+    --------
+    >>> from dyntc_spark import DynamicClosure
+    >>> c = DynamicClosure.from_edges([("a", "b"), ("c", "d")])
+    >>> done = c.insert([("b", "c")])
+    >>> done.won, done.lost
+    (4, 0)
+    """
 
     version: int  #: of the closure, now
-    inserted: int = 0  #: edges that are new
-    deleted: int = 0  #: edges that are gone
+    inserted: int = 0  #: edges that are new; in a multigraph their copies
+    deleted: int = 0  #: edges that are gone; in a multigraph their copies
     ignored: int = 0  #: changes that changed nothing
+    pairs: ChangedPairs = field(default_factory=ChangedPairs, repr=False, compare=False)
+
+    @property
+    def won(self) -> int | None:
+        """Pairs that became reachable; None where nobody can tell."""
+        counts = self.pairs.counts
+        return None if counts is None else counts[0]
+
+    @property
+    def lost(self) -> int | None:
+        """Pairs that became unreachable; None where nobody can tell."""
+        counts = self.pairs.counts
+        return None if counts is None else counts[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +100,14 @@ class NetEffect:
     deleted: Edges
     #: For each change whether it changed nothing: an insertion of what was there, a deletion of what was not.
     redundant: Flags
+    recount: Recount | None = None  #: of a multigraph
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many edges come and go, in a multigraph with their copies."""
+        if self.recount is not None:
+            return self.recount.gained, self.recount.lost
+        return len(self.inserted), len(self.deleted)
 
 
 def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
@@ -72,6 +136,12 @@ class Planned(NamedTuple):
     new: Indices  #: the numbers that these are to get
     last: Tally
     rows: int  #: changes, whatever they come to
+    recount: Recount | None = None  #: of a multigraph
+
+    @property
+    def noted(self) -> tuple[Edges, Indices | None]:
+        """The edges that come; of a multigraph also those that stay in another number, and how many there are."""
+        return (self.inserted, None) if self.recount is None else self.recount.noted(self.inserted)
 
     @property
     def extent(self) -> int:
@@ -93,7 +163,10 @@ def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
     """
     table = graph.vertices
     numbers, inserting, names = changes.numbered(table)
-    net = net_effect(numbers, inserting, graph.edges)
+    if graph.copies is None:
+        net = net_effect(numbers, inserting, graph.edges)
+    else:
+        net = NetEffect(*net_counts(numbers, inserting, graph.edges, graph.copies))
     if strict and net.redundant.any():
         row = int(np.argmax(net.redundant))
         refuse_redundant(row, edge_names(numbers, row, table, names), inserting=bool(inserting[row]))
@@ -102,13 +175,14 @@ def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
         inserted, used = only_used(inserted, table.extent)
         added, new = taken(names, used), table.allotted(len(used))
         inserted = renumbered(inserted, table.extent, new)
+    gained, lost = net.sizes
     last = Tally(
-        inserted=len(inserted),
-        deleted=len(net.deleted),
+        inserted=gained,
+        deleted=lost,
         insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
         deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
     )
-    return Planned(inserted, net.deleted, added, new, last, len(numbers))
+    return Planned(inserted, net.deleted, added, new, last, len(numbers), net.recount)
 
 
 def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:

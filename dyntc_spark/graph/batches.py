@@ -13,7 +13,8 @@ from dyntc_spark.errors import InputError
 from dyntc_spark.graph import numbering
 from dyntc_spark.graph.asking import Table, Vertex
 from dyntc_spark.graph.attachment import Attachment
-from dyntc_spark.graph.batch import BatchResult, naming_cycles, planned
+from dyntc_spark.graph.batch import BatchResult, ChangedPairs, naming_cycles, planned
+from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Tally, Version
 from dyntc_spark.graph.inputs import Ends, of_kind, read_vertices
@@ -42,13 +43,21 @@ class Batches:
         self._door, self._attachment, self._tables = door, attachment, tables
         self._names = "auto"  # where names of vertices are to be
 
-    def start(self, edges: Table, vertices: Iterable[Vertex] | Table, columns: tuple[str, str], names: str) -> None:
+    def start(
+        self,
+        edges: Table,
+        vertices: Iterable[Vertex] | Table,
+        columns: tuple[str, str],
+        names: str,
+        *,
+        multigraph: bool,
+    ) -> None:
         """Give a closure, which is new, its first edges: version 0."""
         self._names = names
         read = numbering.begun(edges, vertices, columns, names, self._tables.spark)
         with self._door.changing() as now:
-            graph, repeated = self._build(read)
-            last, tally = Tally(inserted=len(graph.edges)), Tally(insertions_ignored=repeated)
+            graph, repeated = self._build(read, multigraph=multigraph)
+            last, tally = Tally(inserted=graph.size), Tally(insertions_ignored=repeated)
             self._door.publish(replace(now, graph=graph, before=graph, last=last, tally=tally))
 
     def insert(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
@@ -131,7 +140,8 @@ class Batches:
         """
         if self._attachment.is_known(batch_id):
             return BatchResult(self._door.now.number)
-        read = read_batch(self._door.now.graph.vertices, changes, (op, src, dst), timestamp)
+        graph = self._door.now.graph
+        read = read_batch(graph.vertices, changes, (op, src, dst), timestamp, ordered=graph.copies is None)
         return self._change(read, strict=strict, batch_id=batch_id)
 
     def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
@@ -170,11 +180,13 @@ class Batches:
         read = numbering.begun(edges, vertices, (src, dst), names, self._tables.spark)
         with self._door.changing() as now:
             self._attachment.begin()
-            graph, repeated = self._build(read)
-            version = now.next(graph, Tally(inserted=len(graph.edges)))
+            graph, repeated = self._build(read, multigraph=now.graph.copies is not None)
+            version = now.next(graph, Tally(inserted=graph.size))
             version = replace(version, tally=now.tally + Tally(insertions_ignored=repeated))
             kept = None if graph.vertices.on_spark else graph.vertices.names()
-            return self._done(version, None, Batch(RESET, graph.edges.edges, vertices=kept))
+            every = graph.edges.edges
+            counts = None if graph.copies is None else graph.counts(every)
+            return self._done(version, None, Batch(RESET, every, vertices=kept, counts=counts))
 
     def _change(self, changes: Changes, *, strict: bool, batch_id: str | int | None = None) -> BatchResult:
         """Bring a batch to its net effect, to the engine and into the graph."""
@@ -185,20 +197,22 @@ class Batches:
             batch = planned(now.graph, changes, strict=strict)
             if not batch.rows:
                 return BatchResult(now.number)
-            inserted, deleted, added, new, last, _ = batch
+            inserted, deleted, added, new, last, *_ = batch
             if len(inserted) or len(deleted):
                 with naming_cycles(now.graph.vertices.names, added, new):
                     self._door.advance(lambda: self._tell(inserted, deleted, batch.extent))
-            version = now.next(now.graph.after(inserted, deleted, added, new), last)
+            noted, counts = batch.noted
+            version = now.next(now.graph.after(noted, deleted, added, new, counts), last)
             touched = Touched(np.concatenate([inserted.sources, deleted.sources, new]), new)
             known_as = None if batch_id is None else str(batch_id)
-            return self._done(version, touched, Batch(BATCH, inserted, deleted, None, known_as))
+            return self._done(version, touched, Batch(BATCH, noted, deleted, None, known_as, counts))
 
     def _done(self, version: Version, touched: Touched | None, batch: Batch) -> BatchResult:
         """Commit a version that a batch has led to, and return what the batch did."""
         self._attachment.commit(version, touched, batch)
         done = version.last
-        return BatchResult(version.number, done.inserted, done.deleted, done.ignored)
+        pairs = ChangedPairs(self._door.counting(version.number))
+        return BatchResult(version.number, done.inserted, done.deleted, done.ignored, pairs)
 
     def _tell(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
         """Tell the engine about a batch, for which it has to have so many vertices at least."""
@@ -207,7 +221,7 @@ class Batches:
             engine.grow(vertices)
         engine.apply(inserted, deleted)
 
-    def _build(self, read: Begun) -> tuple[Graph, int]:
+    def _build(self, read: Begun, *, multigraph: bool) -> tuple[Graph, int]:
         """Let the engine close other edges; give their graph, and how many of them were there more than once."""
         vertices, engine = read.vertices, self._door.engine
         if len(vertices):
@@ -215,5 +229,5 @@ class Batches:
         with progress("building", 1) as shown, naming_cycles(vertices.names, pa.nulls(0), np.arange(0)):
             shown.at(f"closing, engine {engine.current.name}")
             self._door.advance(lambda: engine.init(read.edges, vertices.extent), mend=lambda: None)
-        graph = Graph(vertices, EdgeSet.of(read.edges))
-        return graph, len(read.edges) - len(graph.edges)
+        graph = Graph(vertices, EdgeSet.of(read.edges), copies=Copies.of(read.edges) if multigraph else None)
+        return graph, len(read.edges) - graph.size

@@ -89,8 +89,20 @@ class DynamicClosure:
         src: str = "src",
         dst: str = "dst",
         names: str = "auto",
+        multigraph: bool = False,
     ) -> Self:
-        return cls(Parts.from_edges(edges, spark, engine, backend, vertices=vertices, src=src, dst=dst, names=names))
+        made = Parts.from_edges(
+            edges,
+            spark,
+            engine,
+            backend,
+            vertices=vertices,
+            src=src,
+            dst=dst,
+            names=names,
+            multigraph=multigraph,
+        )
+        return cls(made)
 
     @classmethod
     def open(cls, location: str, version: int | None = None, spark: SparkSession | None = None) -> Self:

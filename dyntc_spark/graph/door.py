@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar
 
-from dyntc_spark.engines.abilities import TakesSnapshots, rows_on_spark
+from dyntc_spark.engines.abilities import TakesSnapshots, change_counts, rows_on_spark
 from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
@@ -148,6 +149,24 @@ class Door:
             version, found = self.ask_apart(worked_out)
             self._changed = None if found is None else (version, found)
         return version, found
+
+    def counting(self, number: int) -> Callable[[], tuple[int, int] | None]:
+        """Return what counts the pairs that the batch of a version has made reachable, and unreachable.
+
+        It gives None once that is no longer the current version, and keeps nothing of a closure that nobody uses.
+        """
+        known = weakref.ref(self)
+
+        def counted(version: Version, closure: Reachability) -> tuple[int, int] | None:
+            if version.number != number or version.before.origin is not version.graph.origin:
+                return None
+            return (0, 0) if version.before.edges is version.graph.edges else change_counts(closure)
+
+        def count() -> tuple[int, int] | None:
+            door = known()
+            return None if door is None or door._closed else door.ask(counted)  # noqa: SLF001  (one of this class)
+
+        return count
 
     # --- changes -----------------------------------------------------------------------------
 

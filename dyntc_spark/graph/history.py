@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.abilities import changes_of
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
+from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
 from dyntc_spark.graph.names import NewNames, Vertices
 from dyntc_spark.graph.numbering import united
@@ -27,19 +28,38 @@ class Graph:
     edges: EdgeSet = field(default_factory=lambda: EdgeSet.of(Edges.of()))
     #: The same in graphs that grew out of each other, where a vertex keeps its number as long as it is there.
     origin: object = field(default_factory=object)
+    #: Of each edge of a multigraph, beyond the first; None: the graph has each edge once.
+    copies: Copies | None = None
+
+    @property
+    def size(self) -> int:
+        """How many edges there are, in a multigraph with all their copies."""
+        return len(self.edges) + (self.copies.total if self.copies else 0)
+
+    def counts(self, edges: Edges) -> Indices:
+        """Return how many copies there are of each of some edges that are there."""
+        return 1 + self.copies.beyond(edges) if self.copies else np.ones(len(edges), np.int64)
 
     def begun(self, edges: Edges, names: pa.Array) -> Graph:
         """Return the first version with edges, in any order and with repetitions; its vertices are ``names``."""
-        return Graph(self.vertices.added(names, np.arange(len(names))), EdgeSet.of(edges), self.origin)
+        return replace(self, vertices=self.vertices.added(names, np.arange(len(names))), edges=EdgeSet.of(edges))
 
-    def after(self, inserted: Edges, deleted: Edges, names: NewNames, numbers: Indices) -> Graph:
-        """Return the next version, whose table has these new vertices."""
-        edges = self.edges.replaced(inserted, deleted)
-        return Graph(self.vertices.added(names, numbers), edges, self.origin)
+    def after(
+        self, inserted: Edges, deleted: Edges, names: NewNames, numbers: Indices, counts: Indices | None = None
+    ) -> Graph:
+        """Return the next version, whose table has these new vertices.
+
+        ``counts``, of a multigraph: how many copies there are from now on of the edges that are inserted, some of which
+        may have been there.
+        """
+        edges, copies = self.edges.replaced(inserted, deleted), self.copies
+        if copies is not None and counts is not None:
+            copies = copies.replaced(deleted, np.zeros(len(deleted), np.int64)).replaced(inserted, counts - 1)
+        return replace(self, vertices=self.vertices.added(names, numbers), edges=edges, copies=copies)
 
     def without(self, numbers: Indices) -> Graph:
         """Return the next version, whose table lacks these vertices; they have no edges."""
-        return Graph(self.vertices.dropped(numbers), self.edges, self.origin)
+        return replace(self, vertices=self.vertices.dropped(numbers))
 
     def named(self, edges: Edges) -> Ends:
         """Return edges or pairs with the names of their ends."""

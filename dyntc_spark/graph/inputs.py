@@ -67,11 +67,14 @@ def read_changes(
     data: Any,  # noqa: ANN401  (tables of several libraries)
     names: Sequence[str] = ("op", "src", "dst"),
     timestamp: str | None = None,
+    *,
+    ordered: bool = True,
 ) -> tuple[Ends, npt.NDArray[np.bool_]]:
     """Read changes: the columns called ``names``, or triples; give edges and whether each is inserted.
 
     They come in the order of their times, where the table has a column ``timestamp``, else in that of the rows. Rows
     of a Spark DataFrame have none: there, and at one time, two changes of an edge are refused unless they agree.
+    For a multigraph changes need not be ``ordered``: times are not read, and none contradicts another.
 
     Examples
     --------
@@ -82,10 +85,10 @@ def read_changes(
     array([ True, False])
     """
     refuse_odd_names([*names, *([] if timestamp is None else [timestamp])])
-    timed = timestamp is not None and timestamp in column_names(data)
+    timed = ordered and timestamp is not None and timestamp in column_names(data)
     op, src, dst, *times = read_columns(data, [*names, timestamp] if timestamp is not None and timed else names)
     inserting, ends = insertions(op, names[0]), as_ends(src, dst, names[1:])
-    if not times and not is_frame(data):
+    if not ordered or (not times and not is_frame(data)):
         return ends, inserting
     order = in_order(ends, inserting, times, str(timestamp), lambda at: (ends.src[at].as_py(), ends.dst[at].as_py()))
     src, dst = (column.take(pa.array(order)) for column in (ends.src, ends.dst))

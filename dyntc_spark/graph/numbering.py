@@ -82,6 +82,7 @@ class ChangesOnSpark:
     inserting: bool | None  #: None: the column ``op`` tells it
     op: str  #: what that was called
     timestamp: str
+    ordered: bool = True  #: whether it matters which change of an edge is the last
     is_empty = False
 
     def numbered(self, vertices: Vertices) -> tuple[Edges, Flags, NewNames]:
@@ -92,6 +93,8 @@ class ChangesOnSpark:
         if self.inserting is not None:
             return edges, np.full(len(edges), self.inserting), new
         inserting = insertions(_column(table, "op"), self.op)
+        if not self.ordered:
+            return edges, inserting, new
         times = [_column(table, "at")] if "at" in table.column_names else []
         ends = Ends(pa.array(edges.sources), pa.array(edges.targets))
         order = in_order(ends, inserting, times, self.timestamp, lambda row: edge_names(edges, row, vertices, new))
@@ -107,14 +110,21 @@ def read_edges(vertices: Vertices, data: Any, names: Sequence[str], *, inserting
     return ChangesHere(ends, np.full(len(ends), inserting))
 
 
-def read_batch(vertices: Vertices, data: Any, names: Sequence[str], timestamp: str) -> Changes:  # noqa: ANN401
+def read_batch(
+    vertices: Vertices,
+    data: Any,  # noqa: ANN401  (tables of several libraries)
+    names: Sequence[str],
+    timestamp: str,
+    *,
+    ordered: bool,
+) -> Changes:
     """Read changes; see `read_changes`."""
     if not (vertices.on_spark and is_frame(data)):
-        return ChangesHere(*read_changes(data, names, timestamp))
+        return ChangesHere(*read_changes(data, names, timestamp, ordered=ordered))
     op, *ends = names
-    more = {op: "op", **({timestamp: "at"} if timestamp in data.columns else {})}
+    more = {op: "op", **({timestamp: "at"} if ordered and timestamp in data.columns else {})}
     rows, kind = _rows(data, ends, more)
-    return ChangesOnSpark(rows, kind, None, op, timestamp)
+    return ChangesOnSpark(rows, kind, None, op, timestamp, ordered)
 
 
 def begun(

@@ -74,6 +74,7 @@ class Parts:
         src: str = "src",
         dst: str = "dst",
         names: str = "auto",
+        multigraph: bool = False,
     ) -> Parts:
         """Make the closure of a graph.
 
@@ -98,6 +99,9 @@ class Parts:
         names
             Where names of vertices are: ``"driver"``, in this process; ``"spark"``, in a DataFrame, so that only
             numbers come here; ``"auto"``, on Spark if they come in a DataFrame and are more than 10 million.
+        multigraph
+            Whether to count parallel edges: one that was inserted twice is there until it was deleted twice. Paths are
+            the same. By default an edge is there or not.
 
         Examples
         --------
@@ -114,7 +118,7 @@ class Parts:
             spark = edges.sparkSession
         parts = cls(registry.create(engine, backend, spark), spark)
         parts.attachment.asked = engine, backend
-        parts.batches.start(edges, vertices, (src, dst), names)
+        parts.batches.start(edges, vertices, (src, dst), names, multigraph=multigraph)
         return parts
 
     @classmethod

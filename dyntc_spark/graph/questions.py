@@ -274,7 +274,8 @@ class Questions:
         >>> c.reaches("anna", "files"), c.version
         (True, 0)
         """
-        ends, inserting = read_changes(changes, (op, src, dst), timestamp)
+        counted = self._door.now.graph.copies is not None
+        ends, inserting = read_changes(changes, (op, src, dst), timestamp, ordered=not counted)
         spark = self._tables.session
         number, found = self._door.ask(
             lambda version, closure: (

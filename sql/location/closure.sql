@@ -2,29 +2,24 @@
 -- The last checkpoint has them as runs (see sql/closure.sql); the pairs that changed since then are in the table changes.
 -- Where a later batch has not recorded what it changed, nobody can tell from tables: that is an error, and no guess.
 WITH {published}
-unrecorded AS (
-    SELECT max(c.version) AS version
-    FROM published AS c CROSS JOIN base
-    WHERE c.number > base.number AND c.logged > 0 AND c.kind IN ('batch', 'reset') AND NOT c.recording
-),
 start AS (
     SELECT
         if(
-            unrecorded.version IS NULL,
-            base.token,
+            it.unrecorded IS NULL,
+            it.token,
             raise_error(concat(
-                'expected the closure at version ', unrecorded.version, '; got a checkpoint at version ', base.version,
+                'expected the closure at version ', it.unrecorded, '; got a checkpoint at version ', it.version,
                 ' and batches since then that have not recorded what they changed.',
                 ' Have the writer call save(location, record_changes=True).'
             ))
         ) AS token
-    FROM base CROSS JOIN unrecorded
+    FROM (SELECT (SELECT it FROM state) AS it)
 ),
 net AS (
-    SELECT k.src AS src, k.dst AS dst, max_by(k.op, k.version) AS op
-    FROM {changes} AS k CROSS JOIN base CROSS JOIN (SELECT max(version) AS version FROM published) AS head
-    WHERE k.version > base.version AND k.version <= head.version
-    GROUP BY k.src, k.dst
+    SELECT src, dst, max_by(op, version) AS op
+    FROM {changes}
+    WHERE version > (SELECT it FROM state).version AND version <= (SELECT it FROM state).head
+    GROUP BY src, dst
 ),
 lanes AS (
     SELECT number, vertex, component, stripe, lane FROM {vertices} WHERE token = (SELECT token FROM start)

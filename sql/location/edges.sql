@@ -1,21 +1,16 @@
 -- <prefix>_edges: the edges at the last version that is published.
 -- The last checkpoint has them as lists of numbers; what was logged since then is added to it.
 WITH {published}
-anew AS (
-    SELECT max(c.number) AS number
-    FROM published AS c CROSS JOIN base
-    WHERE c.kind = 'reset' AND c.number > base.number
-),
 logged AS (
     SELECT l.src AS src, l.dst AS dst, max_by(l.op, l.version) AS op
-    FROM {log} AS l JOIN published AS c ON c.token = l.token CROSS JOIN base CROSS JOIN anew
-    WHERE l.op IN ('insert', 'delete') AND c.number > base.number AND c.number >= coalesce(anew.number, 0)
+    FROM {log} AS l
+    WHERE l.op IN ('insert', 'delete') AND array_contains((SELECT it FROM state).tokens, l.token)
     GROUP BY l.src, l.dst
 ),
 lists AS (
     SELECT v.number, v.vertex, v.successors
-    FROM {vertices} AS v JOIN base ON v.token = base.token CROSS JOIN anew
-    WHERE anew.number IS NULL
+    FROM {vertices} AS v
+    WHERE v.token = (SELECT it FROM state).token AND (SELECT it FROM state).anew IS NULL
 ),
 stored AS (
     SELECT s.vertex AS src, d.vertex AS dst

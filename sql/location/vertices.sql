@@ -1,14 +1,9 @@
 -- <prefix>_vertices: the vertices at the last version that is published, those without edges included.
 WITH {published}
-anew AS (
-    SELECT max(c.number) AS number
-    FROM published AS c CROSS JOIN base
-    WHERE c.kind = 'reset' AND c.number > base.number
-),
 logged AS (
     SELECT l.op AS op, l.version AS version, array(l.src, l.dst) AS ends
-    FROM {log} AS l JOIN published AS c ON c.token = l.token CROSS JOIN base CROSS JOIN anew
-    WHERE l.op <> 'delete' AND c.number > base.number AND c.number >= coalesce(anew.number, 0)
+    FROM {log} AS l
+    WHERE l.op <> 'delete' AND array_contains((SELECT it FROM state).tokens, l.token)
 ),
 told AS (
     SELECT vertex, max_by(op, version) AS op
@@ -17,8 +12,8 @@ told AS (
 ),
 stored AS (
     SELECT v.vertex AS vertex
-    FROM {vertices} AS v JOIN base ON v.token = base.token CROSS JOIN anew
-    WHERE anew.number IS NULL
+    FROM {vertices} AS v
+    WHERE v.token = (SELECT it FROM state).token AND (SELECT it FROM state).anew IS NULL
 )
 SELECT
     vertex  -- its name

@@ -66,6 +66,20 @@ def test_paths(run):
     assert run("explain", "deps", "a", "c", "--out", "-")[1] == '"hop","src","dst"\n1,"a","b"\n2,"b","c"\n'
 
 
+def test_parallel_edges_are_counted_on_request(run):
+    pc.write_csv(pa.table({"src": ["a", "a", "b"], "dst": ["b", "b", "c"]}), "twice.csv")
+    pc.write_csv(pa.table({"op": ["delete"], "src": ["a"], "dst": ["b"]}), "once.csv")
+    assert run("build", "twice.csv", "counted", "--multigraph")[:2] == (0, "counted: 3 vertices, 2 edges, 3 pairs\n")
+    for left in (0, 1):
+        assert run("query", "counted", "a", "c")[0] == 0
+        code, out, _ = run("apply", "once.csv", "counted")
+        assert (code, out.split(";")[0]) == (0, f"version {left + 1}: 0 inserted, 1 deleted, 0 ignored")
+    assert run("query", "counted", "a", "c")[0] == 1
+    code, _, said = run("build", "twice.csv", "deps", "--replace", "--multigraph")
+    assert code == 2
+    assert "a set of edges, which 'deps' has" in said
+
+
 def test_a_batch_makes_the_next_version(run):
     code, out, _ = run("apply", "changes.parquet", "deps", "--out", "changed.csv")
     assert (code, out) == (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 
 class Plain:
     """A graph as a set of pairs; vertices stay until a reset."""
@@ -31,3 +33,26 @@ class Plain:
 
     def pairs(self):
         return {(v, w) for v in self.vertices for w in self.distances(v) if v != w}
+
+
+class Counted(Plain):
+    """A multigraph: how often each edge is there."""
+
+    def reset(self, edges):
+        self.counts = Counter(edges)
+        super().reset(edges)
+
+    def apply(self, changes):
+        """Add up insertions and deletions; return how many copies came, how many went, and deletions of too many."""
+        net, before = Counter(), Counter(self.counts)
+        for op, *edge in changes:
+            net[tuple(edge)] += 1 if op == "insert" else -1
+        ignored = 0
+        for edge, number in net.items():
+            ignored += max(0, -(self.counts[edge] + number))
+            self.counts[edge] = max(0, self.counts[edge] + number)
+        self.counts = +self.counts
+        came, went = self.counts - before, before - self.counts
+        self.vertices |= {vertex for edge in came for vertex in edge}
+        self.edges = set(self.counts)
+        return came.total(), went.total(), ignored

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
 from dyntc_spark.graph.batch import net_effect, only_used
@@ -91,3 +94,16 @@ def test_names_that_are_not_there_or_of_another_type():
     assert table.known_numbers(pa.array(["a", "x"]), refuse=False).tolist() == [0, -1]
     with pytest.raises(VertexTypeError, match="vertices of type string, as the graph has them; got int64, such as 4"):
         table.numbers(pa.array([4]))
+
+
+def test_pairs_won_and_lost_are_counted_when_asked_for():
+    c = DynamicClosure.from_edges([("a", "b"), ("b", "c"), ("c", "a"), ("x", "y")])
+    first = c.apply([("delete", "c", "a"), ("insert", "c", "x")])
+    assert (first.won, first.lost) == (6, 3)
+    kept = pickle.loads(pickle.dumps(first))  # noqa: S301  (of this test)
+    unasked = c.insert([("y", "z")])
+    assert (kept, kept.won, kept.lost) == (first, 6, 3)
+    repeated = c.insert([("y", "z")])
+    assert (repeated.won, repeated.lost) == (0, 0)
+    assert unasked.won is None  # nobody asked before the next batch
+    assert c.reset([("q", "r")]).won is None

@@ -38,8 +38,12 @@ class Machine(RuleBasedStateMachine):
     def both(self, method, argument, batch):
         if batch:  # else no version is made
             self.before, self.version = self.plain.pairs(), self.version + 1
-        method(argument)
+        done = method(argument)
+        before = self.plain.pairs()
         self.plain.apply(batch)
+        if done.won is not None or self.engine != "recompute":  # which does not remember its last batch
+            after = self.plain.pairs()
+            assert (done.won, done.lost) == (len(after - before), len(before - after))
 
     @rule(chosen=some)
     def insert(self, chosen):

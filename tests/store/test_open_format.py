@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import duckdb
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
 from dyntc_spark import DynamicClosure
+from dyntc_spark.graph.store import disk_tables
 from dyntc_spark.graph.store.checkpoint import NUMBERS, RUNS
 from tests.store.closures import recomputed
+from tests.store.conftest import without_spark
 
 #: The query of docs/reference/format.md.
 CLOSURE = """
@@ -60,3 +63,30 @@ def test_the_closure_without_spark(delta, tmp_path, engine, backend):
     c.apply([("delete", "v100", "v101"), ("insert", "x", "v3"), ("insert", "new", "w")])
     c.apply([("insert", "v100", "v101"), ("delete", "v20", "v10")])
     agrees()
+
+
+def test_a_stripe_is_read_from_its_files_alone(tmp_path, monkeypatch):
+    """What a vertex reaches is in one stripe: a reader that knows it needs no file that has others."""
+    monkeypatch.setattr(disk_tables, "ONE_FILE", 256)
+    location = tmp_path / "deps"
+    with without_spark():
+        c = DynamicClosure.from_edges(EDGES)
+        c.save(str(location))
+    vertices, runs = (DeltaTable(str(location / name)) for name in ("vertices", "runs"))
+    every = vertices.to_pyarrow_table()
+    (source,) = every.filter(pc.equal(every["vertex"], "v30")).to_pylist()
+    wanted = pc.field("stripe") == source["stripe"]
+    needed = {fragment.path for fragment in runs.to_pyarrow_dataset().get_fragments(wanted)}
+    others = [path for path in (location / "runs").glob("*.parquet") if path.name not in needed]
+    assert others
+    for path in others:
+        path.unlink()
+    found = runs.to_pyarrow_dataset().to_table(filter=wanted).to_pylist()
+    reached = {
+        component
+        for run in found
+        if (run["word"] >> source["lane"]) & 1
+        for component in range(run["first"], run["last"] + 1)
+    }
+    names = {row["vertex"] for row in every.to_pylist() if row["component"] in reached} - {"v30"}
+    assert names == set(c.arrow.descendants("v30")["vertex"].to_pylist())

@@ -90,6 +90,28 @@ def collected(change: Change) -> tuple[Offsets, Offsets]:
     return compare.xor(before, after, change.altered)
 
 
+def counted(change: Change) -> tuple[int, int] | None:
+    """Return how many pairs `collected` would return; None where only a job could tell.
+
+    Where no component has other members, no pair is unfolded.
+    """
+    if not _at_hand(change):
+        return None
+    if change.made == OTHER_NUMBERS or len(change.changed):
+        won, lost = collected(change)
+        return len(won), len(lost)
+    return compare.counts(change.before.version, change.after.version, change.altered)
+
+
+def more_pairs(change: Change) -> int | None:
+    """Return how many pairs more there are after a batch on Spark; None where the jobs so far have not told."""
+    (before, old), (after, new) = change.before, change.after
+    were, are = (cast("OnSpark", place).between.number for place in (old, new))
+    if were is None or are is None:
+        return None
+    return are - were + answers.pairs_within(after.members.size) - answers.pairs_within(before.members.size)
+
+
 def lean(change: Change) -> Change:
     """Return a change; one that was made in this process without the stripes that need not be compared."""
     if change.made == OTHER_NUMBERS or change.before.place.backend != "local":

@@ -70,6 +70,7 @@ class Lanes(Answering, Engine):
         self._state = State(EdgeSet.of(Edges.of()), 0, width, self._place, None)
         self._failed: tuple[Offsets, Offsets] | None = None  # the batch that failed: its insertions and deletions
         self._change: Change | None = None
+        self._sides = False, False  # whether the last batch has inserted edges, and deleted some
         self._built = self._state.row_bytes
         self._batches = self._rebuilds = 0
         self._seconds = 0.0
@@ -92,7 +93,7 @@ class Lanes(Answering, Engine):
         self._recover()
         n = self.vertices
         new, gone = distinct(keys_of(checked(inserted, n))), distinct(keys_of(checked(deleted, n)))
-        self._failed = new, gone
+        self._failed, self._sides = (new, gone), (len(new) > 0, len(gone) > 0)
         try:
             change = self._state.apply(new, gone)
         except OrderGivenUp:
@@ -117,6 +118,18 @@ class Lanes(Answering, Engine):
             return None
         won, lost = difference.collected(self._change)
         return edges_of(won), edges_of(lost)
+
+    def change_counts(self) -> tuple[int, int] | None:
+        """How many pairs the last batch made reachable, and how many unreachable: by words, where these are here.
+
+        Of a batch on Spark it is known if that only inserted edges, or only deleted some: its job tells how
+        many pairs more there are.
+        """
+        if self._change is None:
+            return None
+        found = difference.counted(self._change)
+        more = None if found is not None or all(self._sides) else difference.more_pairs(self._change)
+        return found if more is None else (max(more, 0), max(-more, 0))
 
     def changed(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The pairs that the last batch changed, worked out where the stripes are; None when these are here."""

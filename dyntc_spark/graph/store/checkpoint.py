@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.edges import Edges, EdgeSet, keys_of
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import DamagedBlockError
+from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.relations import vertex_table
 from dyntc_spark.graph.sources import source_of
@@ -28,9 +29,11 @@ from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
 from dyntc_spark.graph.store.place import Place, row_checksum
+from dyntc_spark.graph.store.replay import COPIES, empty
 from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
 from dyntc_spark.graph.store.tables import Rows, Where
 from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.row_hash import checksum, row_hashes, with_lists
 from dyntc_spark.lazy_pyspark import F, is_frame
 
@@ -54,11 +57,12 @@ class Content(NamedTuple):
     def of(cls, graph: Graph, closure: Reachability, session: Callable[[], SparkSession]) -> Content:
         """Return a graph and its closure as the tables that `relations` makes of them."""
         source = source_of(closure, graph)
+        vertices = _with_copies(vertex_table(graph, source, None), graph)
         runs = source.frame(session(), look=True) if closure.backend == "spark" else None
         if runs is not None:
             # Blocks are ranges of stripes: so are files, and what a filter does not want is skipped in them.
-            return cls(vertex_table(graph, source, None), runs.select(*RUNS).sortWithinPartitions("stripe", "first"))
-        return cls(vertex_table(graph, source, None), source.table(None).select(RUNS))
+            return cls(vertices, runs.select(*RUNS).sortWithinPartitions("stripe", "first"))
+        return cls(vertices, source.table(None).select(RUNS))
 
 
 def write(place: Place, version: int, token: str, content: Content, *, upgrading: bool) -> Facts:
@@ -98,7 +102,7 @@ def wanted(commit: Commit) -> dict[str, Where]:
 def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> Graph:
     """Return the graph of a checkpoint out of the tables, or refuse what is not all there."""
     if not commit.vertices:
-        return Graph()
+        return empty(commit)
     vertices = tables["vertices"]
     if vertices is None or vertices.num_rows != commit.vertices:
         raise _damaged(commit, "vertices", f"{commit.vertices} rows", "none" if vertices is None else vertices.num_rows)
@@ -115,7 +119,10 @@ def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> Graph:
         edges = _edges(commit, numbers, vertices.column("successors"))
     if len(edges) != commit.edges:
         raise _damaged(commit, "vertices", f"{commit.edges} edges", len(edges))
-    return Graph(VertexTable.of(names, numbers, commit.extent), edges)
+    graph = Graph(VertexTable.of(names, numbers, commit.extent), edges, copies=_copies(commit, numbers, vertices))
+    if commit.copies not in {None, graph.size}:
+        raise _damaged(commit, "vertices", f"{commit.copies} edges with their copies", graph.size)
+    return graph
 
 
 def require_runs(place: Place, commit: Commit) -> None:
@@ -146,18 +153,55 @@ def _marked(table: Rows, version: int, token: str) -> Rows:
     return pa.table([*marks, *table.columns], ["version", "token", *table.column_names])
 
 
+def _with_copies(vertices: pa.Table, graph: Graph) -> pa.Table:
+    """Add, for a multigraph, how many copies there are of the edge to each successor."""
+    if graph.copies is None:
+        return vertices
+    lists = vertices.column("successors").combine_chunks()
+    edges = Edges(np.repeat(vertices.column("number").to_numpy(), _lengths(lists)), lists.flatten().to_numpy())
+    counts = pa.array(graph.counts(Edges.of(edges.sources, edges.targets)), pa.int32())
+    return vertices.append_column(COPIES, pa.ListArray.from_arrays(lists.offsets, counts))
+
+
+def _copies(commit: Commit, numbers: np.ndarray[Any, Any], vertices: pa.Table) -> Copies | None:
+    """Return the copies of a multigraph."""
+    if commit.copies is None:
+        return None
+    lists, counts = vertices.column("successors"), vertices.column(COPIES)
+    if not np.array_equal(_lengths(lists), _lengths(counts)) or (pc.min(pc.list_flatten(counts)).as_py() or 1) < 1:
+        raise _damaged(commit, "vertices", "a number of copies for each successor", "another one")
+    edges = Edges.of(np.repeat(numbers, _lengths(lists)), pc.list_flatten(lists).to_numpy())
+    order = np.argsort(keys_of(edges))
+    found = pc.list_flatten(counts).to_numpy()[order]
+    return Copies.counted(Edges(edges.sources[order], edges.targets[order]), found)
+
+
+def _lengths(lists: pa.Array | pa.ChunkedArray) -> Indices:
+    found: Indices = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _lists_of(vertices: pa.Table) -> list[str]:
+    """Return the columns that are lists; a set of edges has no copies, or nulls where a table is read as Spark does."""
+    counted = COPIES in vertices.column_names and vertices.column(COPIES).null_count < vertices.num_rows
+    return ["successors", COPIES] if counted else ["successors"]
+
+
 def _vertices_checksum(vertices: pa.Table) -> int:
     """Return the checksum of all columns but the names."""
-    lists = vertices.column("successors").combine_chunks()
     hashes = row_hashes([vertices.column(name).to_numpy() for name in NUMBERS])
-    first = lists.offsets.to_numpy().astype(np.int64)
-    return checksum(with_lists(hashes, first - first[0], lists.flatten().to_numpy()))
+    for name in _lists_of(vertices):
+        lists = vertices.column(name).combine_chunks()
+        first = lists.offsets.to_numpy().astype(np.int64)
+        hashes = with_lists(hashes, first - first[0], lists.flatten().to_numpy())
+    return checksum(hashes)
 
 
 def _require_whole(commit: Commit, vertices: pa.Table) -> None:
-    for name in (*NUMBERS, "successors"):
-        column = vertices.column(name)
-        if column.null_count or (name == "successors" and pc.list_flatten(column).null_count):
+    lists = ["successors"] if commit.copies is None else ["successors", COPIES]
+    for name in (*NUMBERS, *lists):
+        column = vertices.column(name) if name in vertices.column_names else pa.nulls(vertices.num_rows)
+        if column.null_count or (name in lists and pc.list_flatten(column).null_count):
             raise _damaged(commit, "vertices", f"a value of {name!r} in every row", "null")
     found = _vertices_checksum(vertices)
     if found != commit.vertices_checksum:
@@ -165,11 +209,10 @@ def _require_whole(commit: Commit, vertices: pa.Table) -> None:
 
 
 def _edges(commit: Commit, numbers: np.ndarray[Any, Any], successors: pa.ChunkedArray) -> EdgeSet:
-    lengths = pc.list_value_length(successors).to_numpy()
     targets = pc.list_flatten(successors).to_numpy().astype(np.int64)
     if not np.isin(targets, numbers).all():
         raise _damaged(commit, "vertices", "successors that are vertices", "others")
-    return EdgeSet.of(Edges(np.repeat(numbers, lengths), targets))
+    return EdgeSet.of(Edges(np.repeat(numbers, _lengths(successors)), targets))
 
 
 def _payloads(blocks: pa.Table | None) -> list[pa.Buffer | bytes]:

@@ -63,6 +63,7 @@ class Commit:
     won: int | None = None  #: pairs that the version made reachable, where these are recorded
     lost: int | None = None  #: pairs that it made unreachable
     target: str | None = None  #: the table with all pairs that is kept current
+    copies: int | None = None  #: edges of a multigraph with all their copies; None where each edge is there once
 
     @property
     def witness(self) -> Witness:

@@ -34,8 +34,8 @@ def create_location_views(
     """Create SQL views over a location, which need neither this library nor this process to follow it.
 
     ``<prefix>_closure``, ``_edges`` and ``_vertices`` have the last published version, ``_commits`` all versions, and
-    ``_changes`` what each version changed, where that is recorded. The table functions ``<prefix>_descendants(v)``
-    and ``<prefix>_ancestors(v)`` are made where the session allows it.
+    ``_changes`` what each version changed, where that is recorded. Of a multigraph, ``_edges`` has ``count``.
+    The table functions ``<prefix>_descendants(v)`` and ``<prefix>_ancestors(v)`` are made where the session allows it.
 
     ``_closure`` is the last checkpoint and the changes that were recorded since then. Where batches after the
     checkpoint are not recorded, reading it is an error; ``save(location, record_changes=True)`` has them recorded.
@@ -86,11 +86,12 @@ def _statements(
     commits = Store.required(place)
     kind = require_tables(place, commits)
     relations = relations_of(place)
+    files = {name: f"location/{name}" for name in NAMES}
+    if commits.head.copies is not None:
+        files["edges"] = "location/counted_edges"
     views = {
-        f"{prefix}_{name}": view_statement(
-            f"{prefix}_{name}", statement(f"location/{name}"), relations, permanent=permanent
-        )
-        for name in NAMES
+        f"{prefix}_{name}": view_statement(f"{prefix}_{name}", statement(file), relations, permanent=permanent)
+        for name, file in files.items()
     }
     functions = [function_statement(prefix, name, spark_type(kind), permanent=permanent) for name in FUNCTIONS]
     return place, views, functions

@@ -17,15 +17,20 @@ import pyarrow.compute as pc
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.batch import renumbered
+from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
+from dyntc_spark.kernels.ids import Indices
 
 #: A row about one vertex, which is in both columns.
 VERTEX, DROP = "vertex", "drop"
 BATCH, RESET = "batch", "reset"
+#: The column that a multigraph has besides.
+COPIES = "copies"
+REMEDY = "Restore the table to an older state with Delta's RESTORE, or open another version."
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Batch:
     deleted: Edges = field(default_factory=Edges.of)
     vertices: pa.Array | None = None
     batch_id: str | None = None
+    #: Of a multigraph: how many copies there are from now on of what is inserted, which may have been there.
+    counts: Indices | None = None
 
     def vertex_kind(self, graph: Graph) -> pa.DataType:
         """Return the type of the vertices that it is about; a graph that has lost all has none to tell."""
@@ -58,7 +65,7 @@ class Batch:
 def log_table(batch: Batch, graph: Graph, version: int, token: str) -> pa.Table:
     """Return the rows of a batch as they are stored."""
     ops, src, dst = batch.rows(graph)
-    return pa.table(
+    table = pa.table(
         {
             "version": pa.array(np.full(len(ops), version)),
             "token": pa.array([token] * len(ops), pa.string()),
@@ -66,6 +73,12 @@ def log_table(batch: Batch, graph: Graph, version: int, token: str) -> pa.Table:
             "src": to_storage(src),
             "dst": to_storage(dst),
         }
+    )
+    if graph.copies is None:
+        return table
+    counts = np.zeros(0, np.int64) if batch.counts is None else batch.counts  # of the first rows, the insertions
+    return table.append_column(
+        COPIES, pa.concat_arrays([pa.array(counts), pa.nulls(len(ops) - len(counts), pa.int64())])
     )
 
 
@@ -91,7 +104,7 @@ def _rows(commit: Commit, log: pa.Table | None) -> pa.Table | None:
         raise DamagedBlockError(
             f"{commit.logged} rows of version {commit.version} in the table 'log'",
             f"{count}",
-            "Restore the table to an older state with Delta's RESTORE, or open another version.",
+            REMEDY,
         )
     return rows
 
@@ -103,12 +116,31 @@ def _ends(rows: pa.Table | None, op: str, kind: pa.DataType) -> Ends:
     return Ends(from_storage(part.column("src"), kind), from_storage(part.column("dst"), kind))
 
 
+def _counts(commit: Commit, rows: pa.Table | None) -> Indices | None:
+    """Return how many copies there are of the edges that a commit has inserted; None where these are not counted."""
+    if commit.copies is None or rows is None:
+        return None
+    found = rows.filter(pc.equal(rows.column("op"), INSERT)).column(COPIES)
+    if found.null_count or (pc.min(found).as_py() or 1) < 1:
+        raise DamagedBlockError(
+            f"in version {commit.version} of the log a number of copies for each insertion", "another one", REMEDY
+        )
+    counts: Indices = found.to_numpy()
+    return counts
+
+
 def _begun(commit: Commit, rows: pa.Table | None) -> Graph:
     kind = kind_of(commit.vertex)
     inserted, alone = _ends(rows, INSERT, kind), _ends(rows, VERTEX, kind).src
     names = encoded(pa.concat_arrays([inserted.src, inserted.dst, alone]))[1]
-    graph = Graph().begun(Edges.of(), names)
-    return graph.after(graph.vertices.numbered(inserted)[0], Edges.of(), names.slice(0, 0), np.zeros(0, np.int64))
+    graph = empty(commit).begun(Edges.of(), names)
+    numbers = graph.vertices.numbered(inserted)[0]
+    return graph.after(numbers, Edges.of(), names.slice(0, 0), np.zeros(0, np.int64), _counts(commit, rows))
+
+
+def empty(commit: Commit) -> Graph:
+    """Return a graph without edges of the kind that a commit is about."""
+    return Graph(copies=None if commit.copies is None else Copies())
 
 
 def _after(graph: Graph, commit: Commit, rows: pa.Table) -> Graph:
@@ -123,4 +155,4 @@ def _after(graph: Graph, commit: Commit, rows: pa.Table) -> Graph:
         )
     inserted, names = table.numbered(_ends(rows, INSERT, kind))
     numbers = table.allotted(len(names))
-    return graph.after(renumbered(inserted, table.extent, numbers), deleted, names, numbers)
+    return graph.after(renumbered(inserted, table.extent, numbers), deleted, names, numbers, _counts(commit, rows))

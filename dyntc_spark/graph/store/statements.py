@@ -9,6 +9,7 @@ from dyntc_spark.graph.store import recorded
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.kinds import kind_of, to_storage
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.replay import COPIES
 from dyntc_spark.graph.views import filled, statement
 
 TABLES = ("commits", "log", "vertices", "runs", "changes")
@@ -43,9 +44,10 @@ def require_tables(place: Place, commits: Commits) -> pa.DataType:
     nothing = to_storage(pa.array([], kind_of(last.vertex)))
     ends = {"op": pa.array([], pa.string()), "src": nothing, "dst": nothing}
     version, token = pa.array([], pa.int64()), pa.array([], pa.string())
+    counted = {} if last.copies is None else {COPIES: pa.array([], pa.int64())}
     with place.translating("making tables that no batch has written to yet"):
         if not place.exists("log"):
-            place.append("log", pa.table({"version": version, "token": token, **ends}))
+            place.append("log", pa.table({"version": version, "token": token, **ends, **counted}))
         if not place.exists(recorded.TABLE):
             recorded.create(place, pa.table({"version": version, **ends}))
     return nothing.type

@@ -239,6 +239,7 @@ class Store:
             backend=now.asked[1],
             recording=self.recording,
             target=self.target,
+            copies=None if now.graph.copies is None else now.graph.size,
         )
         return Commit(**{**vars(commit), **told, **facts})
 

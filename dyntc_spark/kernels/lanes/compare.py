@@ -40,6 +40,37 @@ def _xor(old: Version, new: Version, altered: Ids) -> tuple[Offsets, Offsets]:
     return won[: ends[0]], lost[: ends[1]]
 
 
+def counts(old: Version, new: Version, altered: Ids) -> tuple[int, int]:
+    """Return how many keys `xor` would return: the same pass, and no pair is unfolded."""
+    before = np.append(0, np.cumsum(new.members.size, dtype=np.int64))
+    won, lost = _counts(old.stripes, new.stripes, before, altered)
+    return int(won), int(lost)
+
+
+@compiled
+def _counts(old: Stripes, new: Stripes, before: Offsets, altered: Ids) -> tuple[int, int]:
+    won = lost = 0
+    for stripe in altered:
+        s = np.int64(stripe)
+        begins, upto, more, less = _runs(old, new, s)
+        for k in range(len(begins)):
+            reached = before[upto[k]] - before[begins[k]]
+            won += reached * _weight(before, s * new.width, more[k])
+            lost += reached * _weight(before, s * new.width, less[k])
+    return won, lost
+
+
+@inner
+def _weight(before: Offsets, lane: int, word: np.uint64) -> int:
+    """Return how many vertices the components have that a word stands for."""
+    total = 0
+    while word:
+        c = lane + lowest(word)
+        word &= word - _ONE
+        total += before[c + 1] - before[c]
+    return total
+
+
 class Runs(NamedTuple):
     """Where two versions of a stripe differ: from ``begins[k]`` on, before ``ends[k]``, by these bits."""
 
