@@ -23,6 +23,8 @@ from dyntc_spark.kernels.reach import without
 MOST_VERTICES = 2**31 - 1
 #: So many changes are noted, at least, before a pass over a set brings them in.
 LEAST_CHANGES = 1024
+#: Keys from which on they are sorted by their ends, where there are not many more vertices than these.
+MANY_KEYS = 1 << 12
 _LOW = 2**32 - 1
 _NOTHING = np.zeros(0, np.int64)
 
@@ -62,7 +64,8 @@ def distinct(keys: Indices) -> Indices:
     """Return each key once, ascending."""
     if len(keys) < 2:
         return keys
-    ascending = np.sort(keys)
+    vertices = 1 + int(max(keys.max() >> 32, (keys & _LOW).max())) if len(keys) >= MANY_KEYS else MOST_VERTICES
+    ascending = edge_keys.ascending(keys, vertices) if vertices <= 4 * len(keys) else np.sort(keys)
     first = np.ones(len(keys), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return ascending[first]
@@ -166,8 +169,7 @@ class EdgeSet:
 
     def adjacency(self, vertices: int) -> tuple[Indices, npt.NDArray[np.int32]]:
         """Return the edges of vertex ``v`` as ``targets[offsets[v]:offsets[v + 1]]``, for all vertices."""
-        firsts = np.arange(vertices + 1, dtype=np.int64) << 32
-        return np.searchsorted(self.keys, firsts), (self.keys & _LOW).astype(np.int32)
+        return edge_keys.adjacency(self.keys, vertices)
 
     def leaving(self, sources: Indices) -> Edges:
         """Return the edges that leave ``sources``, in the order of these."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+import numba.extending
 from numba.extending import register_jitable
 
 from dyntc_spark.kernels.private_folder import private_folder
@@ -31,7 +32,7 @@ from dyntc_spark.kernels.private_folder import private_folder
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KERNEL = re.compile(rb"^@(compiled|inner|lean)", re.MULTILINE)
+_KERNEL = re.compile(rb"^@(compiled|inner|lean|intrinsic)", re.MULTILINE)
 _log = logging.getLogger(__name__)
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # nobody calls kernels from C
 _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # "disable runtime allocation", as numba's documentation calls it
@@ -65,6 +66,11 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
     functions themselves.
     """
     return register_jitable(function)
+
+
+def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let kernels call what ``function`` says in LLVM's words: given types, it returns a signature and a generator."""
+    return cast("Callable[..., Any]", numba.extending.intrinsic(function))
 
 
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:

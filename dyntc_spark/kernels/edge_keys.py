@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled
-from dyntc_spark.kernels.ids import Flags, Offsets
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.reach import without
+
+_LOW = 2**32 - 1
 
 
 @compiled
@@ -26,6 +28,48 @@ def among(base: Offsets, added: Offsets, gone: Offsets, keys: Offsets) -> Flags:
     for at in range(len(keys)):
         found[at] = _has(base, added, gone, keys[at])
     return found
+
+
+@compiled
+def ascending(keys: Offsets, vertices: int) -> Offsets:
+    """Return the keys of edges between so many vertices in ascending order: a pass by targets, then one by sources.
+
+    Examples
+    --------
+    >>> ascending(np.array([(1 << 32) + 2, 2, (1 << 32) + 1]), 3) >> 32
+    array([0, 1, 1])
+    """
+    found = keys
+    for shift in (0, 32):
+        places, moved = np.zeros(vertices + 1, np.int64), np.empty_like(keys)
+        for key in found:
+            places[((key >> shift) & _LOW) + 1] += 1
+        for v in range(vertices):
+            places[v + 1] += places[v]
+        for key in found:
+            v = (key >> shift) & _LOW
+            moved[places[v]] = key
+            places[v] += 1
+        found = moved
+    return found
+
+
+@compiled
+def adjacency(keys: Offsets, vertices: int) -> tuple[Offsets, Ids]:
+    """Return the edges of vertex ``v`` as ``targets[offsets[v]:offsets[v + 1]]``, for all vertices: a pass over them.
+
+    Examples
+    --------
+    >>> adjacency(np.array([2, (1 << 32) + 1, (1 << 32) + 2]), 3)
+    (array([0, 1, 3, 3]), array([2, 1, 2], dtype=int32))
+    """
+    offsets, targets = np.zeros(vertices + 1, np.int64), np.empty(len(keys), np.int32)
+    for k in range(len(keys)):
+        targets[k] = keys[k] & _LOW
+        offsets[(keys[k] >> 32) + 1] = k + 1
+    for v in range(vertices):
+        offsets[v + 1] = max(offsets[v + 1], offsets[v])
+    return offsets, targets
 
 
 @compiled

@@ -185,8 +185,8 @@ def test_a_version_stays_as_it_was():
 @pytest.fixture
 def no_room(monkeypatch):
     """Pools without room behind the stripes."""
-    for name in ("SMALL_ROOM", "LEAST_ROOM"):
-        monkeypatch.setattr(lanes_build, name, 0)
+    for name, value in {"SMALL_ROOM": 0, "LEAST_ROOM": 0, "ENOUGH_ROOM": 10**9}.items():
+        monkeypatch.setattr(lanes_build, name, value)
 
 
 @pytest.mark.usefixtures("no_room")

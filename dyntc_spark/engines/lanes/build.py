@@ -27,6 +27,9 @@ CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a small closure takes, and of what a large one takes, from so
 #: many numbers on; and numbers at least. It is memory only once it is used.
 SMALL_ROOM, LARGE_ROOM, LARGE, LEAST_ROOM = 2.0, 0.5, 1 << 22, 1024
+#: Room in which a build begins to write, in numbers and words for each component, and at most. Pools that are longer
+#: than what is used by this factor have room enough for batches.
+ROOM_EACH, MOST_ROOM, ENOUGH_ROOM = 64, 1 << 22, 1.5
 #: Bytes of pools up to which they are kept to be used again.
 MOST_RECYCLED = 1 << 26
 
@@ -47,10 +50,12 @@ def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
 
 def _sampled(plan: build.Plan, width: int, begins: list[int], most: float) -> int:
     """Return how many bytes some blocks of stripes take, or a number above ``most`` if there are more."""
-    taken, total = 0, -(-len(plan.indices) // width)
+    taken, total, sweep = 0, -(-len(plan.indices) // width), build.new_sweep(plan)
+    numbers, words = pools(0, 0)
     for begin in begins:
-        made, _ = build.build(plan, width, begin, min(begin + build.TOGETHER, total), UNBOUNDED)
-        taken += made.numbers.nbytes + made.words.nbytes
+        end = min(begin + build.TOGETHER, total)
+        _, used, _ = build.build_into(plan, sweep, width, begin, end, UNBOUNDED, numbers, words)
+        taken += _bytes(*used)
         if taken > most:
             break
     return taken
@@ -67,20 +72,34 @@ def built(plan: build.Plan, width: int, budget: int) -> tuple[Stripes, int]:
     count = len(plan.indices)
     total, cores = -(-count // width), os.cpu_count() or 1
     if count < MANY or cores == 1:
-        found = [build.build(plan, width, 0, total, budget)]
-    else:
-        step = -(-total // (RANGES * cores * build.TOGETHER)) * build.TOGETHER
-        with ThreadPoolExecutor(cores) as threads:
-            ranges = [(begin, min(begin + step, total)) for begin in range(0, total, step)]
-            found = list(threads.map(lambda ends: build.build(plan, width, ends[0], ends[1], budget), ranges))
+        room = min(ROOM_EACH * count, MOST_ROOM) + LEAST_ROOM
+        pool, sweep = (np.empty(room, np.int32), np.empty(room, np.uint64)), build.new_sweep(plan)
+        made, used, looks = build.build_into(plan, sweep, width, 0, total, budget, *pool)
+        _ensure_fits(looks, *used, budget)
+        if len(made.numbers) < ENOUGH_ROOM * used[0] or len(made.words) < ENOUGH_ROOM * used[1]:
+            made = stripes.compacted(made, *pools(*used))
+        return made, looks
+    step = -(-total // (RANGES * cores * build.TOGETHER)) * build.TOGETHER
+    with ThreadPoolExecutor(cores) as threads:
+        ranges = [(begin, min(begin + step, total)) for begin in range(0, total, step)]
+        found = list(threads.map(lambda ends: build.build(plan, width, ends[0], ends[1], budget), ranges))
     numbers, words = sum(len(part.numbers) for part, _ in found), sum(len(part.words) for part, _ in found)
-    if min(looks for _, looks in found) < 0 or ENTRY_BYTES * words + NUMBER_BYTES * (numbers - words) > budget:
+    _ensure_fits(min(looks for _, looks in found), numbers, words, budget)
+    return _joined([part for part, _ in found], *pools(numbers, words)), sum(looks for _, looks in found)
+
+
+def _ensure_fits(looks: int, numbers: int, words: int, budget: int) -> None:
+    """Raise an error where a build was given up, or has made more than ``budget`` bytes."""
+    if looks < 0 or _bytes(numbers, words) > budget:
         raise OutgrownError(
             f"a closure of at most {budget} bytes in this process",
             "one that outgrows this budget",
             "Use the backend 'spark' or 'auto', or give it more.",
         )
-    return _joined([part for part, _ in found], *pools(numbers, words)), sum(looks for _, looks in found)
+
+
+def _bytes(numbers: int, words: int) -> int:
+    return NUMBER_BYTES * numbers + (ENTRY_BYTES - NUMBER_BYTES) * words
 
 
 def pools(numbers: int, words: int) -> tuple[Ids, Words]:
@@ -136,7 +155,7 @@ class Recycled:
         for pool in self._pools:
             if pool.has_room(numbers, words):
                 return pool.lend()
-        if NUMBER_BYTES * numbers + (ENTRY_BYTES - NUMBER_BYTES) * words > MOST_RECYCLED:
+        if _bytes(numbers, words) > MOST_RECYCLED:
             return pools(numbers, words)
         self._pools = [*self._pools[-1:], _Pool(numbers, words)]
         return self._pools[-1].lend()

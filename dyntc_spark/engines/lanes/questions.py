@@ -148,7 +148,8 @@ class Snapshot(Answering):
 
 def _known(version: Version, vertices: npt.ArrayLike) -> Ids:
     """Return vertices ascending, each once, or an error."""
-    return np.unique(Axis(version.vertices, 1).ids(vertices, "vertex")).astype(np.int32)
+    found = Axis(version.vertices, 1).ids(vertices, "vertex")
+    return (np.unique(found) if len(found) > 1 else found).astype(np.int32)
 
 
 def _spread(near: Ids, offsets: Offsets, far: Ids) -> Edges:

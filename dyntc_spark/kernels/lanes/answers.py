@@ -18,6 +18,7 @@ from dyntc_spark.kernels.lanes.stripes import (
     Stripes,
     entries,
     has_plain,
+    is_outside,
     position,
     row,
     word_at,
@@ -110,6 +111,8 @@ def _column(version: Version, d: int, numbers: Ids) -> int:
     """Write the components that reach a component, itself included; return how many: a look at every stripe."""
     stripes, count, width = version.stripes, 0, version.stripes.width
     for s in range(len(stripes.starts)):
+        if is_outside(stripes, s, d):
+            continue
         word = word_at(stripes, s, d)
         while word:
             numbers[count] = s * width + lowest(word)

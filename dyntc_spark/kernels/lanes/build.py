@@ -19,6 +19,7 @@ from dyntc_spark.kernels.compile import compiled, inner, lean_inner
 from dyntc_spark.kernels.ids import Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
+from dyntc_spark.kernels.lanes.line import LINE, copy_line, differing, or_line
 from dyntc_spark.kernels.lanes.stripes import (
     ENTRY_BYTES,
     NUMBER_BYTES,
@@ -30,9 +31,12 @@ from dyntc_spark.kernels.lanes.stripes import (
 )
 
 #: Stripes that are built side by side: their words fill a cache line.
-TOGETHER = 8
+TOGETHER = LINE
+#: Numbers, and words, for which pools have room at first.
+LEAST_ROOM = 1024
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+_NOWHERE = 2**32 - 1  # the lower half of ``Sweep.known``
 
 
 class Plan(NamedTuple):
@@ -47,11 +51,25 @@ class Plan(NamedTuple):
 class Sweep(NamedTuple):
     """What one sweep reaches: a line of words for each component, by its place."""
 
-    place: Ids  #: by index of component: its place, -1 where it is not in reach
-    reached: Ids  #: by place: the index
-    lines: Words  #: by place: `TOGETHER` words; pages that are never written take no memory
+    known: Offsets  #: by index of component: its number, and its place, `_NOWHERE` where it is not in reach
+    place: Ids  #: by number, where it is in reach: its place
+    reached: Ids  #: numbers in reach
+    lines: Words  #: by place: `TOGETHER` words, and one line more; pages that are never written take no memory
     ahead: Queue  #: indices that are still to be taken, the highest first
     ascending: Queue  #: numbers in reach
+
+
+def new_sweep(plan: Plan) -> Sweep:
+    """Return space for sweeps over a graph, one after the other."""
+    count = len(plan.numbers)
+    return Sweep(
+        (plan.numbers.astype(np.int64) << 32) | _NOWHERE,
+        np.empty(len(plan.indices), np.int32),
+        np.empty(count, np.int32),
+        np.empty((count + 1, TOGETHER), np.uint64),
+        new_queue(count),
+        new_queue(len(plan.indices)),
+    )
 
 
 def build(plan: Plan, width: int, begin: int, end: int, budget: int) -> tuple[Stripes, int]:
@@ -59,24 +77,20 @@ def build(plan: Plan, width: int, begin: int, end: int, budget: int) -> tuple[St
 
     When they do not fit ``budget`` bytes, that is -1, and those that are missing are empty.
     """
-    count = len(plan.numbers)
-    sweep = Sweep(
-        np.full(count, -1, np.int32),
-        np.empty(count, np.int32),
-        np.empty((count, TOGETHER), np.uint64),
-        new_queue(count),
-        new_queue(len(plan.indices)),
-    )
-    return _build(plan, sweep, width, begin, end, budget)
+    numbers, words = np.empty(LEAST_ROOM, np.int32), np.empty(LEAST_ROOM, np.uint64)
+    made, used, looked = build_into(plan, new_sweep(plan), width, begin, end, budget, numbers, words)
+    return made._replace(numbers=made.numbers[: used[0]], words=made.words[: used[1]]), looked
 
 
 @compiled
-def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: int) -> tuple[Stripes, int]:
+def build_into(
+    plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: int, numbers: Ids, words: Words
+) -> tuple[Stripes, tuple[int, int], int]:
+    """Build stripes as `build` does, in these pools, or in longer ones; return also what is used of them."""
     starts, lengths = np.zeros(end - begin, np.int64), np.zeros(end - begin, np.int32)
     places = np.zeros(end - begin, np.int64)
-    numbers, words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
     counts = np.empty(TOGETHER, np.int64)
-    firsts, entry_words = np.empty(1024, np.int32), np.empty(1024, np.uint64)
+    firsts, entry_words = np.empty(LEAST_ROOM, np.int32), np.empty(LEAST_ROOM, np.uint64)
     n_numbers = n_words = looked = np.int64(0)
     for block in range(begin, end, TOGETHER):
         if ENTRY_BYTES * n_words + NUMBER_BYTES * (n_numbers - n_words) > budget:
@@ -107,7 +121,7 @@ def _build(plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: i
                 copy(my_words, np.int64(0), n, words, n_words)
                 n_words += n
             n_numbers += size
-    return Stripes(starts, lengths, places, numbers[:n_numbers], words[:n_words], width), looked
+    return Stripes(starts, lengths, places, numbers, words, width), (n_numbers, n_words), looked
 
 
 @lean_inner
@@ -116,7 +130,7 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
 
     Return how many lines there are, and how many edges were followed.
     """
-    offsets, targets, place, reached, lines = plan.offsets, plan.targets, sweep.place, sweep.reached, sweep.lines
+    offsets, targets, known, place, lines = plan.offsets, plan.targets, sweep.known, sweep.place, sweep.lines
     bits, upper, top = sweep.ahead
     highest = len(offsets) - 2  # the queue gives the least first, edges lead to smaller indices
     n = n_edges = 0
@@ -124,12 +138,14 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
         c = np.int64(plan.indices[number])
         if c < 0:
             continue
-        place[c], reached[n] = n, c
+        known[c] = (number << 32) | n
+        place[number] = n
         for k in range(TOGETHER):
             lines[n, k] = _ZERO
         lane = number - first
         lines[n, lane // width] = _ONE << np.uint64(lane % width)
         add(bits, upper, top, highest - c)
+        add(sweep.ascending.bits, sweep.ascending.upper, sweep.ascending.top, number)
         n += 1
     for level in range(len(top)):
         while top[level]:
@@ -140,7 +156,7 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
                     c = highest - ((middle << 6) + lowest(bits[middle]))
                     bits[middle] &= bits[middle] - _ONE
                     n_edges += offsets[c + 1] - offsets[c]
-                    n = _hand_on(offsets, targets, place, reached, lines, bits, upper, top, c, n)
+                    n = _hand_on(offsets, targets, known, place, lines, sweep.ahead, sweep.ascending, c, n)
                 upper[high] &= upper[high] - _ONE
             top[level] &= top[level] - _ONE
     return n, n_edges
@@ -150,43 +166,34 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
 def _hand_on(
     offsets: Offsets,
     targets: Ids,
+    known: Offsets,
     place: Ids,
-    reached: Ids,
     lines: Words,
-    bits: Words,
-    upper: Words,
-    top: Words,
+    ahead: Queue,
+    ascending: Queue,
     c: int,
     n: int,
 ) -> int:
     """OR the line of a component into those of its successors; return how many lines there are."""
-    mine = np.int64(place[c])  # its words in registers: for all that LLVM knows, lines may overlap
-    word0, word1, word2, word3 = lines[mine, 0], lines[mine, 1], lines[mine, 2], lines[mine, 3]
-    word4, word5, word6, word7 = lines[mine, 4], lines[mine, 5], lines[mine, 6], lines[mine, 7]
+    mine = known[c] & _NOWHERE
     for at in range(offsets[c], offsets[c + 1]):
         d = np.int64(targets[at])
-        line = np.int64(place[d])
-        if line < 0:
-            line = n
-            place[d], reached[n] = n, d
+        line = known[d] & _NOWHERE
+        if line == _NOWHERE:
+            line, number = n, known[d] >> 32
+            known[d] = (number << 32) | n
+            place[number] = n
             n += 1
-            add(bits, upper, top, len(offsets) - 2 - d)
-            lines[line, 0], lines[line, 1], lines[line, 2], lines[line, 3] = word0, word1, word2, word3
-            lines[line, 4], lines[line, 5], lines[line, 6], lines[line, 7] = word4, word5, word6, word7
+            add(ahead.bits, ahead.upper, ahead.top, len(offsets) - 2 - d)
+            add(ascending.bits, ascending.upper, ascending.top, number)
+            copy_line(lines, line, mine)
         else:
-            lines[line, 0] |= word0
-            lines[line, 1] |= word1
-            lines[line, 2] |= word2
-            lines[line, 3] |= word3
-            lines[line, 4] |= word4
-            lines[line, 5] |= word5
-            lines[line, 6] |= word6
-            lines[line, 7] |= word7
+            or_line(lines, line, mine)
     return n
 
 
 @inner
-def _entries(  # noqa: C901  (for eight stripes at a time)
+def _entries(
     plan: Plan,
     sweep: Sweep,
     first: int,
@@ -199,51 +206,48 @@ def _entries(  # noqa: C901  (for eight stripes at a time)
     most: int,
 ) -> None:
     """Make entries of the lines, those of stripe k from ``k * most`` on, and leave ``sweep`` clean."""
-    place, reached, lines, indices = sweep.place, sweep.reached, sweep.lines, plan.indices
-    bits, upper, top = sweep.ascending
+    known, place, reached, lines, indices = sweep.known, sweep.place, sweep.reached, sweep.lines, plan.indices
     for number in range(first, last):  # own bits are not stored
-        lane, c = number - first, indices[number]
-        if c >= 0:
-            lines[place[c], lane // width] &= ~(_ONE << np.uint64(lane % width))
-    for k in range(n_reached):
-        add(bits, upper, top, np.int64(plan.numbers[reached[k]]))
-    drain(bits, upper, top, reached)
-    now = np.zeros(TOGETHER, np.uint64)
+        lane = number - first
+        if indices[number] >= 0:
+            lines[place[number], lane // width] &= ~(_ONE << np.uint64(lane % width))
+    drain(sweep.ascending.bits, sweep.ascending.upper, sweep.ascending.top, reached)
+    now = len(lines) - 1  # the words of all stripes at some number
     for k in range(TOGETHER):
-        counts[k] = 0
-    after = -1
+        lines[now, k] = _ZERO
+        counts[k] = k * most
+    after, live = -1, _ZERO  # live: the stripes whose word is not 0
     for at in range(n_reached):
         number = np.int64(reached[at])
-        if number != after:
-            _end(now, after, firsts, words, counts, most)
+        if number != after and live:
+            _end(live, lines[now], after, firsts, words, counts)
+            live = _ZERO
         after = number + 1
-        c = indices[number]
-        line = np.int64(place[c])
-        place[c] = -1
-        changed = _ZERO
-        for k in range(TOGETHER):
-            changed |= lines[line, k] ^ now[k]
-        if not changed:
-            continue
-        different = _ZERO
-        for k in range(TOGETHER):
-            different |= np.uint64(lines[line, k] != now[k]) << np.uint64(k)
+        line = np.int64(place[number])
+        known[indices[number]] |= _NOWHERE
+        different: np.uint64 = differing(lines, line, now)
+        live |= different
         while different:
             stripe = lowest(different)
-            different &= different - _ONE
-            now[stripe] = lines[line, stripe]
-            to = stripe * most + counts[stripe]
-            firsts[to], words[to] = number, now[stripe]
+            to, word = np.uint64(counts[stripe]), lines[line, stripe]
+            lines[now, stripe] = word
+            firsts[to], words[to] = number, word
             counts[stripe] += 1
-    _end(now, after, firsts, words, counts, most)
+            if not word:
+                live &= ~(different & -different)
+            different &= different - _ONE
+    _end(live, lines[now], after, firsts, words, counts)
+    for k in range(TOGETHER):
+        counts[k] -= k * most
 
 
 @lean_inner
-def _end(now: Words, after: int, firsts: Ids, words: Words, counts: Offsets, most: int) -> None:
-    """Let the words of all stripes be 0 from ``after`` on."""
-    for k in range(TOGETHER):
-        if now[k]:
-            to = k * most + counts[k]
-            firsts[to], words[to] = after, _ZERO
-            counts[k] += 1
-            now[k] = _ZERO
+def _end(live: np.uint64, now: Words, after: int, firsts: Ids, words: Words, counts: Offsets) -> None:
+    """Let the words of some stripes be 0 from ``after`` on."""
+    while live:
+        stripe = lowest(live)
+        to = np.uint64(counts[stripe])
+        firsts[to], words[to] = after, _ZERO
+        counts[stripe] += 1
+        now[stripe] = _ZERO
+        live &= live - _ONE

@@ -20,31 +20,30 @@ import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled, inner
 from dyntc_spark.kernels.ids import Ids, Offsets
+from dyntc_spark.kernels.lanes.line import LINE, least_line
 
 #: Random numbers for each component; the minima over its ancestors estimate how many these are.
-SAMPLES = 8
+SAMPLES = LINE
 
 
 @compiled
 def few_ancestors(offsets: Offsets, targets: Ids) -> npt.NDArray[np.float32]:
     """Return a number for each component that is small where it has many ancestors: one pass over the edges."""
     count = len(offsets) - 1
-    least = np.empty((count, SAMPLES), np.float32)
+    least = np.empty((count, SAMPLES), np.uint32)
     state = np.uint64(0x9E3779B97F4A7C15)
     for c in range(count):
         for k in range(SAMPLES):
             state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-            least[c, k] = np.float32(state >> np.uint64(40))
+            least[c, k] = state >> np.uint64(40)
     sums = np.empty(count, np.float32)
     for c in range(count - 1, -1, -1):
-        total = np.float32(0)
+        total = np.uint32(0)  # of numbers below 2**24
         for k in range(SAMPLES):
             total += least[c, k]
         sums[c] = total
         for place in range(offsets[c], offsets[c + 1]):
-            d = targets[place]
-            for k in range(SAMPLES):
-                least[d, k] = min(least[d, k], least[c, k])
+            least_line(least, np.int64(targets[place]), c)
     return sums
 
 

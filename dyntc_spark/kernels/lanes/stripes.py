@@ -80,6 +80,18 @@ def word_at(stripes: Stripes, s: int, number: int) -> np.uint64:
 
 
 @lean
+def is_outside(stripes: Stripes, s: int, number: int) -> bool:
+    """Return whether a number is before the first or behind the last that a stripe reaches: two looks, no search."""
+    start, length = stripes.starts[s], np.int64(stripes.lengths[s])
+    if length <= 0:
+        return True
+    first, last = int(stripes.numbers[start]), int(stripes.numbers[start + length - 1])
+    if stripes.places[s] >= 0:
+        return not first <= number < last
+    return number < first or last < (number - first) * stripes.width
+
+
+@lean
 def plain_word(numbers: Ids, width: int, start: int, length: int, number: int) -> np.uint64:
     """Return the word of a number in the plain stripe that begins at ``start``, and is not empty."""
     word: np.uint64 = _ZERO

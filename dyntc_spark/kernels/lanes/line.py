@@ -1,0 +1,92 @@
+"""A line: eight numbers side by side, which machine instructions take at once.
+
+Numba makes no vector instructions of eight statements that follow each other, nor of a loop of eight steps, which it
+unrolls. So these functions say it in LLVM's words, with vectors of eight numbers; LLVM makes one instruction of them,
+or two or four, whatever the processor has. Lines are the rows of an array of numbers without a sign. Nobody checks
+bounds here: ``at`` and ``source`` are lines that the caller made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing.context import BaseContext as Typing
+from numba.core.typing.templates import Signature
+
+from dyntc_spark.kernels.compile import intrinsic
+
+#: Numbers of a line: as many words as a cache line has, and the widest vector register.
+LINE = 8
+
+_ALIGN = 4  # bytes: the least that an array of numbers has
+_Generate = Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
+
+
+@intrinsic
+def copy_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
+    """Let line ``at`` be as line ``source`` is."""
+    del typing
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> None:
+        to, of = _addresses(context, builder, signature, given)
+        builder.store(builder.load(of, align=_ALIGN), to, align=_ALIGN)
+
+    return types.void(lines, at, source), generate
+
+
+@intrinsic
+def or_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
+    """OR line ``source`` into line ``at``."""
+    del typing
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> None:
+        to, of = _addresses(context, builder, signature, given)
+        a, b = (builder.load(line, align=_ALIGN) for line in (to, of))
+        builder.store(builder.or_(a, b), to, align=_ALIGN)
+
+    return types.void(lines, at, source), generate
+
+
+@intrinsic
+def least_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
+    """Let each number of line ``at`` be at most that of line ``source``."""
+    del typing
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> None:
+        to, of = _addresses(context, builder, signature, given)
+        a, b = (builder.load(line, align=_ALIGN) for line in (to, of))
+        builder.store(builder.select(builder.icmp_unsigned("<", a, b), a, b), to, align=_ALIGN)
+
+    return types.void(lines, at, source), generate
+
+
+@intrinsic
+def differing(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
+    """Return a word with a bit for each number in which two lines differ."""
+    del typing
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+    ) -> ir.Value:
+        a, b = (builder.load(line, align=_ALIGN) for line in _addresses(context, builder, signature, given))
+        bits = builder.bitcast(builder.icmp_unsigned("!=", a, b), ir.IntType(LINE))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(lines, at, source), generate
+
+
+def _addresses(
+    context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+) -> tuple[ir.Value, ir.Value]:
+    """Return where the lines ``at`` and ``source`` are, as vectors."""
+    untyped: Any = context  # for mypy: these methods have no types
+    array = untyped.make_array(signature.args[0])(context, builder, given[0])
+    vector = ir.VectorType(untyped.get_data_type(signature.args[0].dtype), LINE)
+    places = (untyped.cast(builder, given[k], signature.args[k], types.intp) for k in (1, 2))
+    firsts = (builder.gep(array.data, [builder.mul(place, ir.Constant(place.type, LINE))]) for place in places)
+    to, of = (builder.bitcast(first, vector.as_pointer()) for first in firsts)
+    return to, of
