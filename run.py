@@ -7,6 +7,7 @@
     python3 run.py test --slow     run the long tests, before a release (an hour or so)
     python3 run.py bench [ARGS]    run the benchmarks
     python3 run.py soak [ARGS]     mixed actions with restarts for 30 minutes; --minutes, --actions, --seed
+    python3 run.py matrix [ARGS]   some tests with each version of Python and pyspark (slow); see tests/matrix.py
     python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
 
 What is installed already is not installed again. Java is taken from JAVA_HOME or PATH; where there is none,
@@ -82,8 +83,8 @@ def main(arguments: list[str]) -> int:
     if command in {"bench", "soak"}:
         install({"[delta]"} if command == "soak" else {"[spark]", "bench"})
         return call([str(PYTHON), "-m", "benchmarks.soak" if command == "soak" else "benchmarks", *rest])
-    if command == "check-install" and not rest:
-        return check_install()
+    if command == "matrix" or (command == "check-install" and not rest):
+        return call([sys.executable, "-m", "tests.matrix", *rest]) if command == "matrix" else check_install()
     print(f"run.py knows no command {' '.join(arguments)!r}.\n\n{__doc__.strip()}", file=sys.stderr)
     return 2
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -26,6 +27,17 @@ _log = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
 _copies: dict[str, ModuleType] = {}
 _told: list[str] = []  # the kernel that was compiled first
+
+
+@contextmanager
+def compiling_all() -> Iterator[None]:
+    """Compile every kernel that is called inside of a ``with``, however small its work; in all threads."""
+    global PATIENCE  # noqa: PLW0603
+    before, PATIENCE = PATIENCE, 0.0
+    try:
+        yield
+    finally:
+        PATIENCE = before
 
 
 class PlainFirst:
