@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
         pairs = [(python, spark) for python, _, spark in (pair.partition("/") for pair in arguments)]
     else:
         pairs = [*zip(PYTHONS, SPARKS, strict=True), (PYTHONS[0], NONE)]
-    rows = [(python, spark, *outcome(python, spark)) for python, spark in pairs]
-    words = [shutil.which("git") or "git", "rev-parse", "--short", "HEAD"]
+    words = [shutil.which("git") or "git", "describe", "--always", "--dirty"]
     commit = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    rows = [(python, spark, *outcome(python, spark)) for python, spark in pairs]
     print(f"\nCommit {commit.strip()}:\n\n| Python | pyspark | {' | '.join(SHOWN)} | outcome |\n|---|---|{'---|' * 4}")
     print(*(f"| {' | '.join(row)} |" for row in rows), sep="\n")
     return int(any("failed" in row for row in rows))

@@ -36,10 +36,11 @@ def test_without_pyspark(tmp_path):
 
 @pytest.mark.slow
 def test_the_wheel_alone(tmp_path):
-    """Build the wheel, install it into an empty environment, and use it there."""
+    """Build the wheel, check it as a package index would, install it into an empty environment, and use it there."""
     words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT]
     subprocess.run(words, check=True)
     (wheel,) = tmp_path.glob("dyntc_spark-*.whl")
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", wheel], check=True)
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
     folder = tmp_path / "empty" / "bin"
     subprocess.run([folder / "python", "-m", "pip", "install", "--quiet", wheel], check=True)
