@@ -74,7 +74,7 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     folder = _cache_folder()
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = folder or ""  # type: ignore[attr-defined]
     try:
         made = numba.njit(cache=folder is not None, **options)(function)
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ PATIENCE = 0.25
 
 _log = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
+_copying = threading.RLock()
 _copies: dict[str, ModuleType] = {}
 _told: list[str] = []  # the kernel that was compiled first
 
@@ -73,8 +75,8 @@ class PlainFirst:
         return code
 
     def _interpret(self, *arguments: object, **named: object) -> object:
-        if self._plain is None:
-            self._plain = _plain(self._function)
+        with _copying:  # by another thread, perhaps: a copy is used when it is whole
+            self._plain = self._plain or _plain(self._function)
         began = time.thread_time()
         try:
             with np.errstate(all="ignore"):  # machine code wraps around in silence

@@ -75,6 +75,7 @@ def test_what_is_in_the_cache_is_loaded_at_once(summed, monkeypatch):
 
 CLOSURES = """
 import random
+from concurrent.futures import ThreadPoolExecutor
 import networkx as nx
 from numba.core import event
 from dyntc_spark import DynamicClosure
@@ -89,6 +90,9 @@ def listed(table):
 plain_first.PATIENCE = plain_first.SMALL = float("inf")
 random.seed(5)
 with event.install_recorder("numba:compile") as compiled:
+    with ThreadPoolExecutor(4) as threads:  # all at once, when nothing has been interpreted yet
+        for c in threads.map(DynamicClosure.from_edges, [[(1, 2), (2, 3)]] * 4):
+            assert c.reaches(1, 3)
     for size, edges in ((8, 12), (30, 45), (90, 100)):
         pairs = {(random.randrange(size), random.randrange(size)) for _ in range(edges)}
         graph = nx.DiGraph(pairs)
