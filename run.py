@@ -8,6 +8,7 @@
     python3 run.py bench [ARGS]    run the benchmarks
     python3 run.py soak [ARGS]     mixed actions with restarts for 30 minutes; --minutes, --actions, --seed
     python3 run.py docs            build the documentation as a site, in ./site (minutes: it runs the notebooks)
+    python3 run.py matrix [ARGS]   some tests with each version of Python and pyspark (slow); see tests/matrix.py
     python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
 
 What is installed already is not installed again. Java is taken from JAVA_HOME or PATH; where there is none,
@@ -88,8 +89,8 @@ def main(arguments: list[str]) -> int:
         parts, words = PROGRAMS[command]
         install(parts)
         return call([str(PYTHON), "-m", *words, *rest])
-    if command == "check-install" and not rest:
-        return check_install()
+    if command == "matrix" or (command == "check-install" and not rest):
+        return call([sys.executable, "-m", "tests.matrix", *rest]) if command == "matrix" else check_install()
     print(f"run.py knows no command {' '.join(arguments)!r}.\n\n{__doc__.strip()}", file=sys.stderr)
     return 2
 

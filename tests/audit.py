@@ -16,7 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-PACKAGE, EXTRAS = "dyntc-spark", ("delta", "graphframes", "plot", "java")
+PACKAGE, EXTRAS = "dyntc-spark", ("spark", "connect", "delta", "graphframes", "plot", "java")
 SECONDS = 60
 
 

@@ -56,6 +56,10 @@ def run(options: argparse.Namespace) -> int:
         from dyntc_spark import demo  # noqa: PLC0415
 
         return demo.main(options.picture, spark=not options.no_spark)
+    if options.command == "warm-up":
+        from dyntc_spark.cli.warming import warm_up  # noqa: PLC0415
+
+        return warm_up(options)
     from dyntc_spark.cli import commands  # noqa: PLC0415
 
     code: int = getattr(commands, options.command)(options)
@@ -70,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"dyntc {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _demo(commands)
+    _warm_up(commands)
     _build(commands)
     _apply(commands)
     _query(commands)
@@ -97,6 +102,12 @@ def _demo(commands: Commands) -> None:
         "--picture", metavar="FILE", default="dyntc-demo.svg", help="where it goes (default: %(default)s)"
     )
     made.add_argument("--no-spark", action="store_true", help="leave out the part that starts Spark")
+
+
+def _warm_up(commands: Commands) -> None:
+    example = "  dyntc warm-up\n  dyntc warm-up --spark     in the image of an executor, say"
+    made = _command(commands, "warm-up", "compile ahead, so that no later process waits for it", example)
+    made.add_argument("--spark", action="store_true", help="what runs on executors, too: starts Spark here")
 
 
 def _build(commands: Commands) -> None:

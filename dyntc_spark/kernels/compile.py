@@ -27,6 +27,7 @@ import numba
 import numba.extending
 from numba.extending import register_jitable
 
+from dyntc_spark.kernels.plain_first import PlainFirst
 from dyntc_spark.kernels.private_folder import private_folder
 
 P = ParamSpec("P")
@@ -39,7 +40,10 @@ _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # "disable runtime allocation", as
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile ``function`` in nopython mode at its first call, through the cache on disk where there is one."""
+    """Compile ``function`` in nopython mode when it is called, through the cache on disk where there is one.
+
+    Small work does not wait for the compiler (`plain_first`).
+    """
     return _compiled(function, _OPTIONS)
 
 
@@ -75,14 +79,15 @@ def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     folder = _cache_folder()
-    if folder is None:
-        return cast("Callable[P, R]", numba.njit(**options)(function))
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = folder or ""  # type: ignore[attr-defined]
     try:
-        return cast("Callable[P, R]", numba.njit(cache=True, **options)(function))
+        made = numba.njit(cache=folder is not None, **options)(function)
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        made._compile_for_args = PlainFirst(made, function)  # noqa: SLF001
+    return cast("Callable[P, R]", made)
 
 
 @functools.cache

@@ -9,11 +9,13 @@ import numba
 import pytest
 
 from dyntc_spark.kernels import compile as compile_module
+from dyntc_spark.kernels import plain_first
 
 CALL = """
 import json
 import numpy as np
-from dyntc_spark.kernels import bits
+from dyntc_spark.kernels import bits, plain_first
+plain_first.PATIENCE = 0
 bits.count(np.ones((2, 3), np.uint64))
 print(json.dumps([sum(bits._count.stats.cache_hits.values()), sum(bits._count.stats.cache_misses.values())]))
 """
@@ -58,6 +60,7 @@ def test_where_the_package_cannot_be_written_the_cache_lies_elsewhere(package, t
     (package / "__pycache__").write_text("not a folder")
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setattr(compile_module.Path, "home", lambda: home)
+    monkeypatch.setattr(plain_first, "PATIENCE", 0)
     double = compile_module.compiled(_double)
     assert double(21) == 42
     assert list(home.rglob("*.nbi"))
@@ -73,6 +76,7 @@ def test_where_no_folder_is_private_nothing_is_cached(package, tmp_path_factory,
         folder.chmod(0o777)
     monkeypatch.setattr(compile_module.Path, "home", lambda: package)
     monkeypatch.setattr(compile_module.tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(plain_first, "PATIENCE", 0)
     double = compile_module.compiled(_double)
     assert double(21) == 42
     assert not [*package.rglob("*.nbi"), *temporary.rglob("*.nbi")]
