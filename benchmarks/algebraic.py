@@ -34,7 +34,7 @@ from dyntc_spark.engines.algebraic.engine import Algebraic
 from dyntc_spark.engines.base import Edges, Engine
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
-from dyntc_spark.kernels import modular, sparse
+from dyntc_spark.kernels import modular_solve, sparse
 
 NONE = Edges.of()
 
@@ -94,7 +94,7 @@ def inverses(size: int) -> list[Line]:
     sparse_square = sparse.from_coordinates(rows, columns, square[None, rows, columns], square.shape, ring.modulus)
     ways = {
         "algebraic": partial(inverted, sparse_square, ring, LocalBackend()),
-        "at once": partial(modular.inverse, square, 8388593),
+        "at once": partial(modular_solve.inverse, square, 8388593),
     }
     return [_line(f"8. the inverse of a component of {size}", take_turns(ways, 2))]
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.columns import cell_schema
@@ -41,10 +40,8 @@ def state_from_task(
     extent = bounds(kinds.values())
     place = Placement.choose(backend.parallelism, extent)
     made = backend.spark.range(0, 1, 1, 1).mapInArrow(_making(kinds, extent, make), cell_schema(*kinds))
-    dealt = place.route(made.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
-    kept, reports = backend.keep(what, dealt, {})
-    rows = (row for told in reports.column("reports").to_pylist() for row in told)
-    blocks = {row["key"]: BOOLEAN.decode(row["payload"]) for row in rows}
+    kept, reports = backend.keep(what, place.dealt(made), {})
+    blocks = {key: BOOLEAN.decode(payload) for _, key, payload in workers.told(reports)}
     found = {key: block for key, block in blocks.items() if block is not None}
     return SparkState(backend, kinds, (kept,)), found
 

@@ -59,6 +59,10 @@ class Placement:
         first = F.pmod(bj, F.lit(self.q))
         return F.explode(F.array(*(first + F.lit(r * self.q) for r in range(self.p)))).alias("part")
 
+    def dealt(self, frame: DataFrame) -> DataFrame:
+        """Bring the cells of each part together."""
+        return self.route(frame.select(self.part(F.col("bi"), F.col("bj")), "*")).drop("part")
+
     def route(self, frame: DataFrame) -> DataFrame:
         """Bring the rows of each part together in a partition of its own."""
         if hasattr(frame, "repartitionById"):

@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.errors import EntryValueError, RingMismatchError, ShapeMismatchError
+from dyntc_spark.blocks.entry_values import layers
+from dyntc_spark.errors import EntryValueError, RingMismatchError
 from dyntc_spark.kernels import bits, codec, modular, sparse
 from dyntc_spark.kernels.accumulate import Accumulator, BitAccumulator, CountAccumulator, ResidueAccumulator
 from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Shape, Sparse
@@ -271,7 +272,7 @@ class Boolean(Ring):
     def values(self, values: npt.ArrayLike | None, count: int) -> Ints:
         """Boolean entries have no values; anything but 1 (or True) is refused."""
         if values is not None:
-            given = _layers(values, count, 1)
+            given = layers(values, count, 1)
             if not np.all(given == 1):
                 wrong = given[given != 1][0]
                 raise EntryValueError("entries equal to 1", f"{wrong}", "Leave entries that are 0 out.")
@@ -309,7 +310,7 @@ class Counting(Ring):
         """Integers; without values every entry counts 1."""
         if values is None:
             return np.ones((1, count), np.int64)
-        return _layers(values, count, 1)
+        return layers(values, count, 1)
 
     def accumulator(self, shape: Shape) -> Accumulator:
         """Sum of integer blocks and of products, Boolean products counted."""
@@ -364,9 +365,8 @@ class Modular(Ring):
 
     def values(self, values: npt.ArrayLike | None, count: int) -> Ints:
         """Integers, reduced modulo each prime; without values every entry is 1."""
-        given = np.ones((1, count), np.int64) if values is None else _layers(values, count, len(self.primes))
-        layers = np.broadcast_to(given, (len(self.primes), count))
-        reduced: Ints = layers % np.array(self.primes)[:, None]
+        given = np.ones((1, count), np.int64) if values is None else layers(values, count, len(self.primes))
+        reduced: Ints = np.broadcast_to(given, (len(self.primes), count)) % np.array(self.primes)[:, None]
         return reduced.astype(np.int32)
 
     def accumulator(self, shape: Shape) -> Accumulator:
@@ -380,37 +380,6 @@ class Modular(Ring):
 
     def __str__(self) -> str:
         return f"the integers modulo {', '.join(map(str, self.primes))}"
-
-
-def _layers(values: npt.ArrayLike, count: int, planes: int) -> npt.NDArray[np.int64]:
-    """Return ``count`` integers in one layer or in ``planes``."""
-    given = _integers(values)
-    if given.shape not in {(count,), (1, count), (planes, count)}:
-        raise ShapeMismatchError(
-            f"{count} values" + (f", or {planes} layers of them" if planes > 1 else ""),
-            f"an array of shape {given.shape}",
-            "Pass one value for each entry; residues may come in layers, one for each prime.",
-        )
-    return np.atleast_2d(given)
-
-
-def _integers(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return ``values`` as int64; refuse fractions, text, nulls and what does not fit."""
-    try:
-        given = np.asarray(values)
-    except ValueError as error:
-        raise ShapeMismatchError("values that make an array", f"{error}", "Make the layers equally long.") from error
-    if given.size == 0:
-        return given.astype(np.int64)
-    if given.dtype.kind in "bi":
-        return given.astype(np.int64, copy=False)
-    if given.dtype.kind == "u" and given.max() <= np.iinfo(np.int64).max:
-        return given.astype(np.int64)
-    raise EntryValueError(
-        "integer entries that fit 64 bits",
-        f"{given.dtype} such as {given.ravel()[0]!r}",
-        "Cast the values to integers first.",
-    )
 
 
 BOOLEAN = Boolean()

@@ -18,7 +18,6 @@ starts one small job a strip but hands each task only its slices.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
@@ -27,20 +26,19 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
-from dyntc_spark.blocks import workers
+from dyntc_spark.blocks import matrix_tasks, workers
 from dyntc_spark.blocks.columns import all_of, any_of, arrow_columns, cell_schema, checked_columns, where_true, within
+from dyntc_spark.blocks.jobs import run_job
 from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
 from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
-from dyntc_spark.errors import LostBlocksError, SessionError, ShapeMismatchError
-from dyntc_spark.session import ensure_open, is_from_spark, parallelism
+from dyntc_spark.errors import ShapeMismatchError
+from dyntc_spark.session import ensure_open, parallelism
 
 JOINED_BYTES = 8 * 2**20
 _LAST = 2**31 - 1  # an inner index beyond all others
-#: What Spark says when a block of a local checkpoint was on an executor that is gone.
-_LOST = re.compile(r"(?i)checkpoint block \w+(?= not found)")
 
 
 class SparkState(State):
@@ -165,7 +163,7 @@ class SparkState(State):
                          *shared, *carried),
         ]  # fmt: skip
         routed = place.route(reduce(DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
-        task = workers.multiplying(kind, self.kinds[left], (left, right), carried)
+        task = matrix_tasks.multiplying(kind, self.kinds[left], (left, right), carried)
         product = routed.mapInArrow(task, cell_schema("payload", *carried))
         kept_product, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
         return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (kept_product,))
@@ -173,7 +171,7 @@ class SparkState(State):
     def transpose(self, name: str) -> State:
         """Transpose each block and swap its coordinates: no shuffle."""
         kind = self.kinds[name]
-        task = workers.transposing(kind, name)
+        task = matrix_tasks.transposing(kind, name)
         turned = self._blocks(name).mapInArrow(task, cell_schema("payload"))
         kept, _ = self._backend.keep(f"transpose {name}", turned, {"payload": name})
         return SparkState(self._backend, {name: Kind(kind.grid.transposed, kind.ring)}, (kept,))
@@ -207,7 +205,7 @@ class SparkState(State):
     def to_dataframe(self, name: str) -> DataFrame:
         """Entries as a DataFrame ``row``, ``column`` and, unless Boolean, ``value`` (residues: ``values``). No job."""
         kind = self.kinds[name]
-        task = workers.unfolding(kind)
+        task = matrix_tasks.unfolding(kind)
         found = (
             self._blocks(name)
             .where(F.col("payload").isNotNull())
@@ -221,9 +219,8 @@ class SparkState(State):
         """Bring the blocks of each coordinate together and read them all."""
         ensure_open(self._backend.spark)
         place = Placement.choose(self._backend.parallelism, bounds(self.kinds.values()))
-        cells = place.route(self.frame.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
-        task = workers.checking(self.kinds)
-        found = self._backend.collect("validate", cells.mapInArrow(task, f"reports {workers.REPORT}"))
+        task = matrix_tasks.checking(self.kinds)
+        found = self._backend.collect("validate", place.dealt(self.frame).mapInArrow(task, f"reports {workers.REPORT}"))
         workers.read_reports(found, ())
 
     def stored_bytes(self, name: str) -> int:
@@ -308,7 +305,7 @@ class SparkBackend(Backend):
         bj = F.when(inside, F.floor(F.col("column") / across.step)).otherwise(0).cast("int")
         placed = frame.select(bi.alias("bi"), bj.alias("bj"), "row", "column", "value", F.lit(False).alias("seed"))
         nothing = [F.lit(None).cast("bigint").alias(column) for column in ("row", "column", "value")]
-        return self._sorted(placed, nothing, workers.sorting(kind), kind, name)
+        return self._sorted(placed, nothing, matrix_tasks.sorting(kind), kind, name)
 
     def from_blocks(self, blocks: DataFrame | Iterable[BlockRow], kind: Kind, name: str) -> SparkState:
         """Make a matrix of a DataFrame (or rows) ``bi, bj, payload``, each block checked: one job."""
@@ -321,7 +318,7 @@ class SparkBackend(Backend):
             raise ShapeMismatchError(f"columns {wanted}", f"{dict(blocks.dtypes)}", "Rename or cast the columns.")
         placed = blocks.select("bi", "bj", "payload", F.lit(False).alias("seed"))
         nothing = [F.lit(None).cast("binary").alias("payload")]
-        return self._sorted(placed, nothing, workers.placing(kind, name), kind, name)
+        return self._sorted(placed, nothing, matrix_tasks.placing(kind, name), kind, name)
 
     def from_local(self, state: LocalState) -> SparkState:
         """Take the blocks of a local state to Spark: one job."""
@@ -335,7 +332,7 @@ class SparkBackend(Backend):
         for name, kind in state.kinds.items():
             payloads = [kind.ring.encode(state.blocks[name].get(at)) for at in places]
             data[name] = pa.array(payloads, pa.binary())
-        frame = self._placed(self.from_arrow(pa.table(data)), (rows, columns))
+        frame = Placement.choose(self.parallelism, (rows, columns)).dealt(self.from_arrow(pa.table(data)))
         no_reports = F.lit(None).cast(workers.REPORT).alias("reports")
         kept, _ = self.keep("from this process", frame.select("*", no_reports), {})
         return SparkState(self, state.kinds, (kept,))
@@ -354,14 +351,9 @@ class SparkBackend(Backend):
         seeds = self.cells(kind.grid.blocks).select("bi", "bj", *nothing, F.lit(True).alias("seed"))
         rows = placed.unionByName(seeds)
         place = Placement.choose(self.parallelism, kind.grid.blocks)
-        routed = place.route(rows.select(place.part(F.col("bi"), F.col("bj")), "*")).sortWithinPartitions("bi", "bj")
-        cells = routed.mapInArrow(task, cell_schema("payload"))
+        cells = place.dealt(rows).sortWithinPartitions("bi", "bj").mapInArrow(task, cell_schema("payload"))
         kept, _ = self.keep(f"build {name}", cells, {"payload": check_name(name)})
         return SparkState(self, {name: kind}, (kept,))
-
-    def _placed(self, frame: DataFrame, extent: tuple[int, int]) -> DataFrame:
-        place = Placement.choose(self.parallelism, extent)
-        return place.route(frame.select(place.part(F.col("bi"), F.col("bj")), "*")).drop("part")
 
     def cells(self, extent: tuple[int, int]) -> DataFrame:
         """Every block coordinate inside ``extent``."""
@@ -389,35 +381,14 @@ class SparkBackend(Backend):
     @staticmethod
     def _checked(kept: Kept, reports: pa.Table) -> tuple[Kept, pa.Table]:
         """Return what was materialised, or raise the error that a task reported."""
-        errors = [rows for rows in reports.column("reports").to_pylist() if rows and rows[0]["operation"] < 0]
-        if errors:
-            workers.read_reports(reports, ())
+        for _ in workers.told(reports):
+            pass
         return kept, reports
 
     def _action(self, description: str, action: Callable[[], Any]) -> Any:  # noqa: ANN401  (what the action gives)
         ensure_open(self.spark)
         self.jobs.note(description)
-        tag = f"dyntc_spark: {description}".replace(",", ";")
-        self.spark.addTag(tag)
-        try:
-            return action()
-        except Exception as error:
-            if not is_from_spark(error):
-                raise
-            lost = _LOST.search(str(error))
-            if lost:
-                raise LostBlocksError(
-                    f"Spark to have the blocks that the job {description!r} reads",
-                    f"a loss of {lost[0]}",
-                    "An executor that held them is gone. Build the state again.",
-                ) from error
-            raise SessionError(
-                f"Spark to finish the job {description!r}",
-                f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",
-                "The state is as it was before; the cause above has Spark's own account.",
-            ) from error
-        finally:
-            self.spark.removeTag(tag)
+        return run_job(self.spark, description, action)
 
     def close(self) -> None:
         """Release what the strategy of materialisation keeps outside the session."""

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from dyntc_spark.errors import OverflowingCountError
-from dyntc_spark.kernels import bits, codec, counts, modular, sparse
+from dyntc_spark.kernels import bit_product, bits, codec, counts, modular, sparse, sparse_product
 from dyntc_spark.kernels.block import Bits, Block, Dense, Ints, Shape, Sparse
 from dyntc_spark.kernels.ids import Words
 
@@ -92,7 +92,7 @@ class Accumulator(ABC):
                 self._add_dense(part, 1)
 
     def _sparse_product(self, a: Sparse, b: Sparse) -> Sparse:
-        return sparse.multiply(a, b, self.modulus)
+        return sparse_product.multiply(a, b, self.modulus)
 
     @abstractmethod
     def _start_dense(self) -> None: ...
@@ -136,9 +136,9 @@ class BitAccumulator(Accumulator):
     def _add_dense_product(self, a: Block, b: Block, sign: Literal[1, -1]) -> None:
         words = self._words if sign == 1 else bits.zeros(*self.shape)
         if isinstance(a, Sparse):
-            bits.union_rows(words, a.rows, a.columns, _words(b))
+            bit_product.union_rows(words, a.rows, a.columns, _words(b))
         else:
-            bits.union_product(words, _words(a), _words(b))
+            bit_product.union_product(words, _words(a), _words(b))
         if sign == -1:
             self._words &= ~words
 
@@ -165,8 +165,8 @@ class CountAccumulator(Accumulator):
 
     def _sparse_product(self, a: Sparse, b: Sparse) -> Sparse:
         if not (len(a.values) or len(b.values)):
-            return sparse.multiply_to_counts(a, b)
-        return sparse.multiply(_counted(a), _counted(b))
+            return sparse_product.multiply_to_counts(a, b)
+        return sparse_product.multiply(_counted(a), _counted(b))
 
     def _start_dense(self) -> None:
         self._sum = np.zeros(self.shape, np.int64)

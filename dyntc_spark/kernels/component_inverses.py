@@ -3,7 +3,7 @@
 The vertices stand in a topological order of the components, each of which takes a run of places
 (see ``kernels.sweep``). A component without a cycle is one vertex whose inverse is 1, and has no
 block. Small blocks are inverted one after the other in one compiled call, large ones by
-``modular.inverse`` on BLAS.
+``modular_solve.inverse`` on BLAS.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.errors import SingularMatrixError
-from dyntc_spark.kernels import modular
+from dyntc_spark.kernels import modular_solve
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Ids, Offsets
@@ -37,7 +37,7 @@ def component_inverses(
             raise SingularMatrixError(f"components that are invertible modulo {p}", "one that is not", "Draw weights.")
         for begin, size in zip(at[~small].tolist(), sizes[~small].tolist(), strict=True):
             square = inverses[begin : begin + size**2, plane].reshape(size, size)
-            inverses[begin : begin + size**2, plane] = modular.inverse(square, p).reshape(-1)
+            inverses[begin : begin + size**2, plane] = modular_solve.inverse(square, p).reshape(-1)
     return blocks, inverses
 
 

@@ -38,7 +38,6 @@ LARGEST_MODULUS = 2**26
 SLAB = 512  # inner indices of a slab, at most: a slab of 4096 columns is 16 MiB
 TILE = (1024, 4096)  # rows and columns of the result of one BLAS call, at most: 32 MiB
 FEW = 3  # rows, columns or inner indices, at most, for which plain loops beat conversion and BLAS
-PANEL = 64  # unknowns eliminated at a time
 
 
 def centred(a: Integers, p: int) -> Centred:
@@ -52,7 +51,7 @@ def centred(a: Integers, p: int) -> Centred:
     >>> centred(np.array([[0, 1, 3, 4, 6]]), 7)
     array([[ 0.,  1.,  3., -3., -1.]])
     """
-    _check_entries(p, a)
+    check_entries(p, a)
     return _centred(a, p)
 
 
@@ -103,9 +102,9 @@ def power(x: IntegerOrArray, exponent: int, p: int) -> IntegerOrArray:
         raise EntryValueError("an exponent from 0 to 2**63 - 1", f"{exponent}", "See inverse_of for negative powers.")
     if isinstance(x, int):
         return pow(x, exponent, p)
-    _check_entries(p, x)
+    check_entries(p, x)
     out = np.empty(x.shape, np.int32)
-    _power(x.reshape(-1), exponent, p, out.reshape(-1))
+    powers(x.reshape(-1), exponent, p, out.reshape(-1))
     return out
 
 
@@ -169,7 +168,7 @@ def rank_update(m: Residues, u: Integers | Centred, v: Integers | Centred, p: in
     if m.shape != shape:
         raise ShapeMismatchError(f"a matrix of shape {shape} to update", f"{m.shape}", "Check the factors.")
     integers = tuple(factor for factor in (u, v) if factor.dtype != np.float64)
-    _check_entries(p, *integers)
+    check_entries(p, *integers)
     if u.shape[1] <= FEW:
         for k in range(u.shape[1]):
             _add_outer(m, u[:, k], v[k], sign, p)
@@ -179,55 +178,8 @@ def rank_update(m: Residues, u: Integers | Centred, v: Integers | Centred, p: in
         _add_slabs(m, u, v, p, sign)
 
 
-def solve(a: Integers, b: Integers, p: int) -> Residues:
-    """Return the matrix ``x`` with ``a @ x = b`` modulo the prime ``p``, for a square ``a``.
-
-    Blocked Gauss-Jordan elimination: ``n**2 * (n/2 + c)`` multiplications for
-    ``n`` unknowns and ``c`` right sides, all but ``n**2 * PANEL`` of them in BLAS.
-    Raises ``SingularMatrixError`` when ``a`` has no inverse.
-
-    Examples
-    --------
-    >>> solve(np.array([[0, 2], [3, 1]]), np.array([[1], [2]]), 7)
-    array([[4],
-           [4]], dtype=int32)
-    """
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise ShapeMismatchError("a square matrix", f"{a.shape}", "Give as many equations as unknowns.")
-    n = a.shape[0]
-    if b.ndim != 2 or b.shape[0] != n:
-        raise ShapeMismatchError(f"a right side of {n} rows", f"{b.shape}", "Give one row an equation, as a matrix.")
-    _check_entries(p, a, b)
-    # The system is kept transposed, one row an unknown or a right side, so that what is left of it is contiguous.
-    system = np.concatenate([a.T, b.T]).astype(np.int32, order="C")
-    for start in range(0, n, PANEL):
-        stop = min(start + PANEL, n)
-        panel, rest = system[start:stop].astype(np.float64), system[stop:]
-        for row, pivot in enumerate(_eliminate(panel, start, p), start):
-            if pivot < 0:
-                came = f"one of size {n} whose column {row} depends on the columns before it"
-                raise SingularMatrixError(f"an invertible matrix modulo {p}", came, "Draw other weights or a prime.")
-            if pivot != row:
-                rest[:, [row, pivot]] = rest[:, [pivot, row]]
-        pivot_rows = rest[:, start:stop].copy()
-        rest[:, start:stop] = 0
-        rank_update(rest, pivot_rows, panel.astype(np.int32), p)
-    return np.ascontiguousarray(system[n:].T)
-
-
-def inverse(a: Integers, p: int) -> Residues:
-    """Return the inverse of the square matrix ``a`` modulo the prime ``p``; see ``solve``.
-
-    Examples
-    --------
-    >>> inverse(np.array([[1, 2], [3, 4]]), 7)
-    array([[5, 1],
-           [5, 3]], dtype=int32)
-    """
-    return solve(a, np.eye(a.shape[0], dtype=np.int32), p)
-
-
-def _check_entries(p: int, *matrices: npt.NDArray[Any]) -> None:
+def check_entries(p: int, *matrices: npt.NDArray[Any]) -> None:
+    """Refuse a modulus that is too large, and matrices that are no residues."""
     if not 2 <= p <= LARGEST_MODULUS:
         raise EntryValueError(f"a modulus from 2 to {LARGEST_MODULUS}", f"{p}", "Use several smaller primes.")
     for a in matrices:
@@ -248,9 +200,9 @@ def _check_product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> None:
 def _plus_multiple(a: Integers, factor: int, b: Integers, p: int) -> Residues:
     if a.shape != b.shape:
         raise ShapeMismatchError("two arrays of one shape", f"shapes {a.shape} and {b.shape}", "Cut or pad one.")
-    _check_entries(p, a, b)
+    check_entries(p, a, b)
     out = np.array(a, np.int32, order="C")
-    _add_multiple(out.reshape(-1), float(factor % p), b.reshape(-1), p)
+    add_multiple(out.reshape(-1), float(factor % p), b.reshape(-1), p)
     return out
 
 
@@ -291,7 +243,7 @@ def _thin_product(a: npt.NDArray[Any], b: npt.NDArray[Any], p: int) -> Centred:
 
 
 @compiled
-def _reduced(t: float, p: float, reciprocal: float) -> float:
+def reduced(t: float, p: float, reciprocal: float) -> float:
     """Reduce an integer ``|t| <= 2**53 - 2 * p`` into ``[0, p)``.
 
     The quotient's rounding error is below ``2**53/p * 2**-52 = 2/p``, thus below
@@ -314,22 +266,23 @@ def _centre(a: Integers, p: int, out: Centred) -> None:
 
 
 @compiled
-def _add_multiple(target: npt.NDArray[Any], factor: float, source: npt.NDArray[Any], p: int) -> None:
+def add_multiple(target: npt.NDArray[Any], factor: float, source: npt.NDArray[Any], p: int) -> None:
     """Add ``factor * source`` to ``target``, entry by entry, and reduce: the loop on which all products rest."""
     modulus, reciprocal = float(p), 1.0 / p
     for i in range(source.size):
-        target[i] = _reduced(target[i] + factor * source[i], modulus, reciprocal)
+        target[i] = reduced(target[i] + factor * source[i], modulus, reciprocal)
 
 
 @compiled
-def _power(x: npt.NDArray[Any], exponent: int, p: int, out: npt.NDArray[Any]) -> None:
+def powers(x: npt.NDArray[Any], exponent: int, p: int, out: npt.NDArray[Any]) -> None:
+    """Write a power of each residue to ``out``."""
     modulus, reciprocal = float(p), 1.0 / p
     for i in range(x.size):
         result, square, bits = 1.0, float(x[i]), exponent
         while bits:
             if bits & 1:
-                result = _reduced(result * square, modulus, reciprocal)
-            square = _reduced(square * square, modulus, reciprocal)
+                result = reduced(result * square, modulus, reciprocal)
+            square = reduced(square * square, modulus, reciprocal)
             bits >>= 1
         out[i] = result
 
@@ -338,7 +291,7 @@ def _power(x: npt.NDArray[Any], exponent: int, p: int, out: npt.NDArray[Any]) ->
 def _add_tile(m: Residues, top: int, left: int, tile: Centred, sign: int, p: int) -> None:
     """Add ``sign * tile`` to the part of ``m`` whose first row and column are given."""
     for i in range(tile.shape[0]):
-        _add_multiple(m[top + i][left : left + tile.shape[1]], float(sign), tile[i], p)
+        add_multiple(m[top + i][left : left + tile.shape[1]], float(sign), tile[i], p)
 
 
 @compiled
@@ -346,7 +299,7 @@ def _add_outer(m: Residues, u: npt.NDArray[Any], v: npt.NDArray[Any], sign: int,
     """Add ``sign`` times the column ``u`` times the row ``v``."""
     for i in range(u.size):
         if u[i] != 0:
-            _add_multiple(m[i], float(sign * u[i]), v, p)
+            add_multiple(m[i], float(sign * u[i]), v, p)
 
 
 @compiled
@@ -376,35 +329,3 @@ def _column_products(a: Integers, b: Integers, p: int, length: int, out: npt.NDA
                     total += np.int64(left[k]) * np.int64(right[k])
                 total %= p
             out[i, j] = total
-
-
-@compiled
-def _eliminate(panel: Centred, start: int, p: int) -> npt.NDArray[np.int64]:
-    """Eliminate some unknowns from all equations, in place (Gauss-Jordan); give the pivots, -1 where there is none.
-
-    ``panel[s, i]`` is the coefficient of unknown ``start + s`` in equation ``i``.
-    Afterwards it is the multiple of equation ``start + s`` that enters the new
-    equation ``i``, once equations ``start + s`` and ``pivots[s]`` have changed places.
-    """
-    width, n = panel.shape
-    pivots = np.full(width, -1)
-    inverse = np.empty(1)
-    for s in range(width):
-        target = start + s
-        pivot = target
-        while pivot < n and panel[s, pivot] == 0:
-            pivot += 1
-        if pivot == n:
-            break
-        pivots[s] = pivot
-        for c in range(width):
-            panel[c, target], panel[c, pivot] = panel[c, pivot], panel[c, target]
-        _power(panel[s, target : target + 1], p - 2, p, inverse)
-        for c in range(width):
-            multiple = _reduced(panel[c, target] * inverse[0], float(p), 1.0 / p)
-            if c != s and multiple != 0:
-                _add_multiple(panel[c], -multiple, panel[s], p)
-                panel[c, target] = multiple
-        _add_multiple(panel[s], -inverse[0] - 1, panel[s], p)  # times -inverse
-        panel[s, target] = inverse[0]
-    return pivots

@@ -17,7 +17,6 @@ whose order is the order of the coordinates. Below, ``nnz`` counts entries.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -79,7 +78,7 @@ def add(a: Sparse, b: Sparse, modulus: Modulus = None, sign: Literal[1, -1] = 1)
 
     Linear in the entries of both: two ascending lists are merged.
     """
-    _require_one_ring(a, b, modulus)
+    require_one_ring(a, b, modulus)
     _require_one_shape(a, b)
     if sign == -1 and not len(a.values):
         raise RingMismatchError("a ring with subtraction", "Boolean blocks", "Use difference instead.")
@@ -91,13 +90,13 @@ def add(a: Sparse, b: Sparse, modulus: Modulus = None, sign: Literal[1, -1] = 1)
 def difference(a: Sparse, b: Sparse) -> Sparse:
     """Return the entries of ``a`` at coordinates where ``b`` has none, with their values."""
     _require_one_shape(a, b)
-    return _select(a, ~_found(_keys(b), _keys(a))[1])
+    return select(a, ~_found(_keys(b), _keys(a))[1])
 
 
 def intersection(a: Sparse, b: Sparse) -> Sparse:
     """Return the entries of ``a`` at coordinates where ``b`` has one too, with the values of ``a``."""
     _require_one_shape(a, b)
-    return _select(a, _found(_keys(b), _keys(a))[1])
+    return select(a, _found(_keys(b), _keys(a))[1])
 
 
 def equal(a: Sparse, b: Sparse) -> bool:
@@ -110,57 +109,11 @@ def equal(a: Sparse, b: Sparse) -> bool:
     )
 
 
-def multiply(a: Sparse, b: Sparse, modulus: Modulus = None) -> Sparse:
-    """Return the matrix product ``a b`` over the ring of both, exactly.
-
-    Costs the number of pairs of entries that meet, ``(i, k)`` of ``a`` and
-    ``(k, j)`` of ``b``, plus one sort of the result and a pass over the rows.
-
-    Residues are summed in int64; when one row of ``a`` has more entries than
-    such a sum can hold, ``a`` is split into parts that it can hold.
-
-    Raises
-    ------
-    OverflowingCountError
-        If a count could pass ``2**63 - 1``, by the bound: largest value of
-        ``a`` times largest of ``b`` times the most terms that one entry sums.
-    """
-    _require_one_ring(a, b, modulus)
-    _require_inner(a, b)
-    if modulus is not None:
-        parts = _split_rows(a, LARGEST_COUNT // max(modulus) ** 2)
-        return reduce(lambda x, y: add(x, y, modulus), (_multiply_residues(part, b, modulus) for part in parts))
-    if len(a.values):
-        terms = min(_longest(a.rows), _longest(b.columns))
-        bound = _largest(a.values) * _largest(b.values) * terms
-        if bound > LARGEST_COUNT:
-            came = f"factors that allow {bound} ({terms} terms an entry)"
-            raise OverflowingCountError("a product of counts below 2**63", came, "Count modulo primes instead.")
-        return from_csr(to_csr(a).astype(np.int64) @ to_csr(b).astype(np.int64))
-    return from_csr(to_csr(a) @ to_csr(b))
-
-
-def multiply_to_counts(a: Sparse, b: Sparse) -> Sparse:
-    """Return, for Boolean blocks, the number of witnesses ``k`` with ``a[i, k]`` and ``b[k, j]``, as one plane.
-
-    Examples
-    --------
-    >>> a = from_coordinates([0, 0], [0, 1], None, (1, 2))
-    >>> multiply_to_counts(a, transpose(a)).values.tolist()
-    [[2]]
-    """
-    if len(a.values) or len(b.values):
-        came = f"{len(a.values)} and {len(b.values)} planes"
-        raise RingMismatchError("two Boolean blocks", came, "Use multiply for blocks with values.")
-    _require_inner(a, b)
-    return from_csr(to_csr(a).astype(np.int64) @ to_csr(b).astype(np.int64))
-
-
 def transpose(block: Sparse) -> Sparse:
     """Return the block with rows and columns exchanged; a counting sort, linear in entries plus columns."""
     places = np.arange(block.nnz, dtype=np.int64)
-    turned = _csr(block, places).transpose().tocsr()
-    rows = _rows_of(turned.indptr)
+    turned = csr(block, places).transpose().tocsr()
+    rows = rows_of(turned.indptr)
     columns = turned.indices.astype(np.int32, copy=False)
     return Sparse((block.shape[1], block.shape[0]), rows, columns, block.values[:, turned.data])
 
@@ -240,24 +193,7 @@ def set_entries(
 def clear_entries(block: Sparse, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Sparse:
     """Return the block without the entries at the coordinates listed, whether or not it has them."""
     wanted = np.sort(_request(rows, columns, block.shape))
-    return _select(block, ~_found(wanted, _keys(block))[1])
-
-
-def to_csr(block: Sparse, plane: int = 0) -> sp.csr_array[Any, tuple[int, int]]:
-    """Return one plane as a scipy matrix, of type bool for a Boolean block; linear, nothing is sorted.
-
-    An entry that is zero in this plane and not in another is stored as a zero.
-    """
-    return _csr(block, block.values[plane] if len(block.values) else np.ones(block.nnz, dtype=np.bool_))
-
-
-def from_csr(matrix: sp.csr_array[Any, tuple[int, int]], modulus: Modulus = None) -> Sparse:
-    """Return the block of a scipy matrix: Boolean if its type is bool, else one plane. The matrix is not changed."""
-    rows = _rows_of(matrix.indptr)
-    columns, data = matrix.indices[: len(rows)], matrix.data[: len(rows)]
-    if data.dtype == np.bool_:
-        return from_coordinates(rows[data], columns[data], None, matrix.shape)
-    return from_coordinates(rows, columns, data, matrix.shape, modulus)
+    return select(block, ~_found(wanted, _keys(block))[1])
 
 
 def _keys(block: Sparse) -> Offsets:
@@ -294,7 +230,7 @@ def _planes(values: npt.ArrayLike | None, count: int, modulus: Modulus) -> Ints:
     found = np.atleast_2d(np.array(values))
     if not found.size:
         found = found.astype(np.int64)
-    if not np.can_cast(found.dtype, np.int64) or _largest(found) > LARGEST_COUNT:
+    if not np.can_cast(found.dtype, np.int64) or largest(found) > LARGEST_COUNT:
         came = f"{found.dtype} from {found.min()} to {found.max()}"
         raise EntryValueError("integers between -2**63 and 2**63", came, "Convert the values first.")
     if found.shape[1:] != (count,):
@@ -332,10 +268,10 @@ def _sums(values: Ints, ends: npt.NDArray[np.intp]) -> Ints:
     if len(ends) == values.shape[1] or not len(values):
         return values[:, : len(ends)]
     starts = ends - lengths + 1
-    if _largest(values) * int(lengths.max()) > LARGEST_COUNT:
+    if largest(values) * int(lengths.max()) > LARGEST_COUNT:
         exact = np.add.reduceat(values.astype(object), starts, axis=1)
-        if _largest(exact) > LARGEST_COUNT:
-            raise OverflowingCountError("sums below 2**63", f"{_largest(exact)}", "Count modulo primes instead.")
+        if largest(exact) > LARGEST_COUNT:
+            raise OverflowingCountError("sums below 2**63", f"{largest(exact)}", "Count modulo primes instead.")
     return np.add.reduceat(values, starts, axis=1)
 
 
@@ -352,11 +288,18 @@ def _found(keys: Offsets, wanted: Offsets) -> tuple[npt.NDArray[np.intp], Flags]
     return places, found
 
 
-def _select(block: Sparse, keep: Flags) -> Sparse:
+def select(block: Sparse, keep: Flags) -> Sparse:
+    """Return some of the entries of a block."""
     return Sparse(block.shape, block.rows[keep], block.columns[keep], block.values[:, keep])
 
 
-def _csr(block: Sparse, data: Ints) -> sp.csr_array[Any, tuple[int, int]]:
+def rows_of(starts: Ints) -> npt.NDArray[np.int32]:
+    """Return the row of each entry, given where the rows start."""
+    return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+
+
+def csr(block: Sparse, data: Ints) -> sp.csr_array[Any, tuple[int, int]]:
+    """Return a scipy matrix with these data at the entries of a block; linear, nothing is sorted."""
     starts = np.zeros(block.shape[0] + 1, dtype=np.int32)
     np.cumsum(np.bincount(block.rows, minlength=block.shape[0]), out=starts[1:])
     matrix = sp.csr_array((data, block.columns, starts), shape=block.shape)
@@ -364,33 +307,8 @@ def _csr(block: Sparse, data: Ints) -> sp.csr_array[Any, tuple[int, int]]:
     return matrix
 
 
-def _rows_of(starts: Ints) -> npt.NDArray[np.int32]:
-    return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-
-
-def _multiply_residues(a: Sparse, b: Sparse, modulus: tuple[int, ...]) -> Sparse:
-    """Multiply plane by plane, with ``prime`` in place of 0: no sum is 0, so that all planes have one structure."""
-    primes = np.array(modulus, dtype=np.int64)[:, np.newaxis]
-    left, right = (np.where(block.values == 0, primes, block.values) for block in (a, b))
-    products = [_csr(a, x) @ _csr(b, y) for x, y in zip(left, right, strict=True)]
-    values = np.stack([product.data for product in products])
-    first = products[0]
-    return from_coordinates(_rows_of(first.indptr), first.indices, values, (a.shape[0], b.shape[1]), modulus)
-
-
-def _split_rows(block: Sparse, limit: int) -> list[Sparse]:
-    """Write the block as a sum of blocks with at most ``limit`` entries a row."""
-    if _longest(block.rows) <= limit:
-        return [block]
-    part = (np.arange(block.nnz) - np.searchsorted(block.rows, block.rows)) // limit
-    return [_select(block, part == number) for number in range(int(part.max()) + 1)]
-
-
-def _longest(lines: Ints) -> int:
-    return int(np.bincount(lines).max(initial=0))
-
-
-def _largest(values: Ints) -> int:
+def largest(values: Ints) -> int:
+    """Return the largest absolute value."""
     return max(int(values.max()), -int(values.min())) if values.size else 0
 
 
@@ -402,7 +320,8 @@ def _require_ring(planes: int, modulus: Modulus) -> None:
         raise RingMismatchError("a prime below 2**31 for each plane", came, "Pass the primes the block was made with.")
 
 
-def _require_one_ring(a: Sparse, b: Sparse, modulus: Modulus) -> None:
+def require_one_ring(a: Sparse, b: Sparse, modulus: Modulus) -> None:
+    """Refuse two blocks over different rings."""
     if len(a.values) != len(b.values):
         came = f"{len(a.values)} and {len(b.values)} planes"
         raise RingMismatchError("two blocks over one ring", came, "Convert one of the blocks first.")
@@ -412,9 +331,3 @@ def _require_one_ring(a: Sparse, b: Sparse, modulus: Modulus) -> None:
 def _require_one_shape(a: Sparse, b: Sparse) -> None:
     if a.shape != b.shape:
         raise ShapeMismatchError("two blocks of one shape", f"{a.shape} and {b.shape}", "Check the block coordinates.")
-
-
-def _require_inner(a: Sparse, b: Sparse) -> None:
-    if a.shape[1] != b.shape[0]:
-        came = f"{a.shape} times {b.shape}"
-        raise ShapeMismatchError("as many columns on the left as rows on the right", came, "Check the coordinates.")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions
 
-from dyntc_spark.blocks import workers
+from dyntc_spark.blocks import matrix_tasks
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.placement import Placement
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
@@ -55,7 +55,7 @@ def test_absent_blocks_do_not_reach_the_workers(spark_backend, monkeypatch, tmp_
     log = tmp_path / "given"
     left, right = arrow(BOOLEAN, 90, [(0, 0), (5, 3)]), arrow(BOOLEAN, 90, [(3, 1), (0, 0)])
     blocks = left.blocks(spark_backend, SIZE), right.blocks(spark_backend, SIZE)
-    monkeypatch.setattr(workers, "multiplying", _spied(workers.multiplying, log))
+    monkeypatch.setattr(matrix_tasks, "multiplying", _spied(matrix_tasks.multiplying, log))
     assert_same(blocks[0].multiply(blocks[1]), left.multiply(right))
     rows = [line.split() for line in log.read_text().splitlines()]
     place = Placement.choose(spark_backend.parallelism, (6, 6))

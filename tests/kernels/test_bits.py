@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
-from dyntc_spark.kernels import bits
+from dyntc_spark.kernels import bit_product, bits
 
 thorough = settings(deadline=None, max_examples=50)
 sizes = st.one_of(st.sampled_from([0, 1, 63, 64, 65, 128]), st.integers(0, 200))
@@ -116,34 +116,34 @@ def test_product(seed, m, k, n, density):
     x, y, z = random_bool(seed, m, k, density), random_bool(seed + 1, k, n, 0.05), random_bool(seed + 2, m, n, 0.1)
     a, b, into = bits.pack(x), bits.pack(y), bits.pack(z)
     expected = slow_product(x, y)
-    check(bits.product(a, b), expected)
-    check(bits.product(read_only(a), read_only(b)), expected)
-    bits.union_product(into, a, b)
+    check(bit_product.product(a, b), expected)
+    check(bit_product.product(read_only(a), read_only(b)), expected)
+    bit_product.union_product(into, a, b)
     check(into, expected | z)
     check(a, x)
     check(b, y)
 
 
-@pytest.mark.parametrize("way", [bits._union_by_ones, bits._union_by_tables])
+@pytest.mark.parametrize("way", [bit_product._union_by_ones, bit_product._union_by_tables])
 @given(seeds, sizes, sizes, sizes)
 @thorough
 def test_both_ways_of_the_product(way, seed, m, k, n):
     x, y, z = random_bool(seed, m, k), random_bool(seed + 1, k, n, 0.05), random_bool(seed + 2, m, n, 0.1)
     a, into = bits.pack(x), bits.pack(z)
-    way(into, bits.frozen(a.T if way is bits._union_by_tables else a), bits.frozen(bits.pack(y)))
+    way(into, bits.frozen(a.T if way is bit_product._union_by_tables else a), bits.frozen(bits.pack(y)))
     check(into, slow_product(x, y) | z)
 
 
 def test_product_of_several_panels():
-    x, y = random_bool(0, bits.PANEL + 70, 70, 0.5), random_bool(1, 70, 130, 0.1)
-    assert np.array_equal(bits.unpack(bits.product(bits.pack(x), bits.pack(y)), 130), x @ y)
+    x, y = random_bool(0, bit_product.PANEL + 70, 70, 0.5), random_bool(1, 70, 130, 0.1)
+    assert np.array_equal(bits.unpack(bit_product.product(bits.pack(x), bits.pack(y)), 130), x @ y)
 
 
 @pytest.mark.parametrize("density", [0.01, 0.5])
 def test_union_product_reads_its_operands_before_it_writes(density):
     plain = random_bool(0, 600, 600, density)
     words = bits.pack(plain)
-    bits.union_product(words, words, words)
+    bit_product.union_product(words, words, words)
     check(words, plain | slow_product(plain, plain))
 
 
@@ -153,7 +153,7 @@ def test_union_rows(seed, m, k, n):
     y, z = random_bool(seed, k, n), random_bool(seed + 1, m, n)
     rows, columns = random_places(seed, m, k)
     into = bits.pack(z)
-    bits.union_rows(into, rows, columns, bits.pack(y))
+    bit_product.union_rows(into, rows, columns, bits.pack(y))
     for i, j in zip(rows, columns, strict=True):
         z[i] |= y[j]
     check(into, z)
@@ -183,8 +183,8 @@ def test_numbers_outside_are_refused(number):
         lambda: bits.from_coordinates([0], [number], (70, 70)),
         lambda: bits.take_rows(words, [number]),
         lambda: bits.take_columns(words, 70, [number]),
-        lambda: bits.union_rows(words, [number], [0], words),
-        lambda: bits.union_rows(words, [0], [number], words),
+        lambda: bit_product.union_rows(words, [number], [0], words),
+        lambda: bit_product.union_rows(words, [0], [number], words),
         lambda: bits.set_bits(words, [number], [0]),
         lambda: bits.get_bits(words, [0], [number + 58 if number > 0 else number]),
     ):
@@ -197,9 +197,9 @@ def test_shapes_that_do_not_fit_are_refused():
     a, b = bits.zeros(3, 70), bits.zeros(3, 3)
     for call in (
         lambda: bits.union(a, b),
-        lambda: bits.product(a, b),
-        lambda: bits.union_product(a, b, b),
-        lambda: bits.union_rows(a, [0], [0], b),
+        lambda: bit_product.product(a, b),
+        lambda: bit_product.union_product(a, b, b),
+        lambda: bit_product.union_rows(a, [0], [0], b),
         lambda: bits.set_bits(a, [0, 1], [0]),
     ):
         with pytest.raises(ShapeMismatchError):

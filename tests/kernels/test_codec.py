@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyntc_spark import errors
-from dyntc_spark.kernels import codec, sparse
+from dyntc_spark.kernels import codec, sparse, sparse_product
 from dyntc_spark.kernels.block import Bits, Dense, Sparse
 
 quick = settings(deadline=None, max_examples=60)
@@ -305,6 +305,6 @@ def test_size_of_a_row_of_bits():
 def test_decoded_blocks_are_operands():
     block = sparse.from_coordinates([0, 1, 2], [1, 2, 0], None, (3, 3))
     read = codec.decode(codec.encode(block, codec.BOOLEAN))
-    assert sparse.equal(sparse.multiply(read, read), sparse.multiply(block, block))
+    assert sparse.equal(sparse_product.multiply(read, read), sparse_product.multiply(block, block))
     assert sparse.equal(sparse.transpose(read), sparse.transpose(block))
     assert twin(codec.densify(read)) == twin(block)

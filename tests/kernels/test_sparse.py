@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyntc_spark import errors
-from dyntc_spark.kernels import sparse
+from dyntc_spark.kernels import sparse, sparse_product
 from dyntc_spark.kernels.block import Sparse
 
 quick = settings(deadline=None, max_examples=60)
@@ -137,7 +137,7 @@ def test_multiply(case):
     if ring == COUNTING:  # stay below the overflow bound, which has its own test
         left, right = ([(i, j, (v[0] % 1000 - 500,)) for i, j, v in side] for side in (left, right))
     a, b = made(left, first, ring), made(right, second, ring)
-    product = sparse.multiply(a, b, modulus_of(ring))
+    product = sparse_product.multiply(a, b, modulus_of(ring))
     check(product, slow_product(twin(a), twin(b), ring), (first[0], second[1]), ring)
 
 
@@ -147,14 +147,14 @@ def test_multiply_to_counts(case):
     _, (first, second), (left, right) = case
     a, b = made(left, first, BOOLEAN), made(right, second, BOOLEAN)
     ones = [dict.fromkeys(twin(block), (1,)) for block in (a, b)]
-    check(sparse.multiply_to_counts(a, b), slow_product(*ones, COUNTING), (first[0], second[1]), COUNTING)
+    check(sparse_product.multiply_to_counts(a, b), slow_product(*ones, COUNTING), (first[0], second[1]), COUNTING)
 
 
 @pytest.mark.parametrize("inner", [2, 3, 7, 100])
 def test_long_sums_of_large_residues_are_exact(inner):
     prime = 2**31 - 1  # its squares fill 62 bits: int64 holds two terms
     line = sparse.from_coordinates([0] * inner, range(inner), [prime - 1] * inner, (1, inner), (prime,))
-    product = sparse.multiply(line, sparse.transpose(line), (prime,))
+    product = sparse_product.multiply(line, sparse.transpose(line), (prime,))
     assert product.values.tolist() == [[inner]]  # (-1) * (-1), inner times
 
 
@@ -163,22 +163,22 @@ def test_entries_that_are_zero_in_one_plane_only():
     entries = [[0, 1], [1, 0]]  # one residue vanishes modulo 2, the other one modulo 7
     diagonal = sparse.from_coordinates([0, 1], [0, 1], entries, (2, 2), primes)
     line = sparse.from_coordinates([0, 0], [0, 1], entries, (1, 2), primes)
-    assert twin(sparse.multiply(diagonal, diagonal, primes)) == {(0, 0): (0, 1), (1, 1): (1, 0)}
-    assert twin(sparse.multiply(line, diagonal, primes)) == {(0, 0): (0, 1), (0, 1): (1, 0)}
+    assert twin(sparse_product.multiply(diagonal, diagonal, primes)) == {(0, 0): (0, 1), (1, 1): (1, 0)}
+    assert twin(sparse_product.multiply(line, diagonal, primes)) == {(0, 0): (0, 1), (0, 1): (1, 0)}
     swapped = sparse.take_rows(diagonal, [1, 0])
-    assert sparse.multiply(diagonal, swapped, primes).nnz == 0
+    assert sparse_product.multiply(diagonal, swapped, primes).nnz == 0
 
 
 def test_counts_multiply_up_to_the_bound_and_narrow_ones_are_widened():
     def single(value):
         return sparse.from_coordinates([0], [0], [value], (1, 1))
 
-    assert sparse.multiply(single(2**31), single(2**31)).values.tolist() == [[2**62]]
+    assert sparse_product.multiply(single(2**31), single(2**31)).values.tolist() == [[2**62]]
     with pytest.raises(errors.OverflowingCountError, match=str(2**63)):
-        sparse.multiply(single(-(2**32)), single(2**31))
+        sparse_product.multiply(single(-(2**32)), single(2**31))
     at = np.zeros(1, dtype=np.int32)
     narrow = Sparse((1, 1), at, at, np.array([[100]], dtype=np.int8))
-    assert sparse.multiply(narrow, narrow).values.tolist() == [[10_000]]
+    assert sparse_product.multiply(narrow, narrow).values.tolist() == [[10_000]]
     assert sparse.add(narrow, narrow).values.tolist() == [[200]]
 
 
@@ -253,10 +253,10 @@ def test_csr_round_trip(case):
     ring, (shape,), (entries,) = case
     block = made(entries, shape, ring)
     for plane in range(max(1, planes_of(ring))):
-        matrix = sparse.to_csr(block, plane)
+        matrix = sparse_product.to_csr(block, plane)
         matrix.check_format(full_check=True)
         one = (ring[plane],) if modulus_of(ring) else ring
-        back = sparse.from_csr(matrix, modulus_of(one))
+        back = sparse_product.from_csr(matrix, modulus_of(one))
         picked = {at: v[plane : plane + 1] for at, v in twin(block).items() if ring == BOOLEAN or v[plane]}
         check(back, picked, shape, one)
 
@@ -283,8 +283,8 @@ def test_sides_up_to_two_to_the_31():
         (lambda one: sparse.from_coordinates([0], [0], [1], one.shape, (2**31,)), errors.RingMismatchError, "2147"),
         (lambda one: sparse.from_coordinates([0], [0], [[1], [2]], one.shape), errors.RingMismatchError, "planes"),
         (lambda one: sparse.add(one, sparse.transpose(one)), errors.ShapeMismatchError, "shape"),
-        (lambda one: sparse.multiply(one, one), errors.ShapeMismatchError, "rows"),
-        (lambda one: sparse.multiply_to_counts(one, one), errors.RingMismatchError, "Boolean"),
+        (lambda one: sparse_product.multiply(one, one), errors.ShapeMismatchError, "rows"),
+        (lambda one: sparse_product.multiply_to_counts(one, one), errors.RingMismatchError, "Boolean"),
         (lambda one: sparse.set_entries(one, [0], [0]), errors.RingMismatchError, "planes"),
         (lambda one: sparse.take_rows(one, [2]), errors.IndexOutsideError, "row"),
         (lambda one: sparse.take_columns(one, [3]), errors.IndexOutsideError, "column"),

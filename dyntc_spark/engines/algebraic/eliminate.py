@@ -25,7 +25,7 @@ from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.where import Lines
-from dyntc_spark.kernels import codec, modular, sparse
+from dyntc_spark.kernels import codec, modular, modular_solve, sparse
 from dyntc_spark.kernels.block import Block, Dense, Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy import sparse_lines
@@ -76,7 +76,7 @@ def _step(columns: Strip, rows: Strip, first: int, kind: Kind) -> RankUpdate:
     pivots = slice(first, first + c.shape[2])
     own = np.arange(c.shape[2])
     for plane, p in enumerate(kind.ring.modulus or ()):
-        inverse = modular.inverse(c[plane, pivots], p)
+        inverse = modular_solve.inverse(c[plane, pivots], p)
         c[plane, first + own, own] = (c[plane, first + own, own] - 1) % p
         c[plane] = modular.product(c[plane], inverse, p)
         r[plane, own, first + own] = (r[plane, own, first + own] + 1) % p

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.rings import Ring
-from dyntc_spark.kernels import modular, reach, sparse
+from dyntc_spark.kernels import modular_solve, reach, sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy import sparse_lines
@@ -124,7 +124,7 @@ def _inverses(within: Sparse, component: Indices, sizes: Indices, cyclic: npt.ND
         size, chosen = int(sizes[c]), slice(bounds[c], bounds[c + 1])
         square = np.zeros((ring.planes, size, size), np.int64)
         square[:, within.rows[chosen] - firsts[c], within.columns[chosen] - firsts[c]] = within.values[:, chosen]
-        inverse = np.stack([modular.inverse(system, p) for system, p in _minus(square, ring)])
+        inverse = np.stack([modular_solve.inverse(system, p) for system, p in _minus(square, ring)])
         down, across = np.divmod(np.arange(size**2), size)
         rows.append(firsts[c] + down)
         columns.append(firsts[c] + across)
@@ -146,13 +146,15 @@ def _dense(part: Sparse, own: Sparse, ring: Ring) -> Sparse:
         width = min(WIDTH, len(used) - start)
         right = np.zeros((ring.planes, part.shape[0], width), np.int32)
         right[:, part.rows[chosen], places[chosen] - start] = part.values[:, chosen]
-        pieces = [modular.solve(system, side, p) for (system, p), side in zip(_minus(square, ring), right, strict=True)]
+        pieces = [
+            modular_solve.solve(system, side, p) for (system, p), side in zip(_minus(square, ring), right, strict=True)
+        ]
         lines = np.stack(pieces)
         rows, columns = np.nonzero(lines.any(axis=0))
         found.append((rows, used[start + columns], lines[:, rows, columns]))
     if not found:
         for system, p in _minus(square, ring):
-            modular.inverse(system, p)
+            modular_solve.inverse(system, p)
         return part
     rows, columns, values = (np.concatenate(side, axis=-1) for side in zip(*found, strict=True))
     return sparse.from_coordinates(rows, columns, values, part.shape, ring.modulus)

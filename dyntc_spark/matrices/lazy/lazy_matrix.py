@@ -271,10 +271,8 @@ class LazyMatrix:
         """Rows and columns of M as two stacks of sparse lines: one job for both."""
         down = self._kinds[BY_ROW].grid.down.ids(rows, "row")
         across = self._kinds[BY_COLUMN].grid.down.ids(columns, "column")
-        operations = [
-            ReadLines(name, self.ring, Lines(self._kinds[name].grid, ids))
-            for name, ids in ((BY_ROW, down), (BY_COLUMN, across))
-        ]
+        lines = {name: Lines(self._kinds[name].grid, ids) for name, ids in ((BY_ROW, down), (BY_COLUMN, across))}
+        operations = (ReadLines(name, self.ring, each) for name, each in lines.items())
         lazy_rows, lazy_columns = self.state.run(*operations)[1]
         started = time.perf_counter()
         for buffers in self._pending():

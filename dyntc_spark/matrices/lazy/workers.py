@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -110,16 +109,9 @@ class Stripes:
         cell = Cell(stripe, 0, self._kinds, load, reports)
         for number, operation, where in self._operations:
             if operation.name == name and where.holds(stripe, 0):
-                cell.run(number, operation, _slice(operation, stripe, columns.get(f"left{number}"), place), None)
+                left = workers.slice_of(operation.by_row, stripe, columns.get(f"left{number}"), place)
+                cell.run(number, operation, left, None)
         return ring.encode(cell[name]) if cell.written else payload.as_py()
-
-
-def _slice(operation: Operation[Any], stripe: int, joined: pa.Array | None, place: int) -> Block | None:
-    """Return a strip's slice for a stripe: out of the joined column if there is one, else out of the strip itself."""
-    strip = operation.by_row
-    if strip is None:
-        return None
-    return strip.slices.get(stripe) if joined is None else strip.ring.decode(joined[place].as_buffer())
 
 
 def rewriting(
@@ -146,8 +138,7 @@ def rewriting(
                 if done:
                     yield _finished(done, reports)
         except DyntcError as error:
-            parts = [type(error).__name__, error.expected, error.came, error.remedy]
-            yield _batch([(-1, None)], [(workers.ERROR, 0, json.dumps(parts).encode())])
+            yield _batch([(-1, None)], [workers.error_row(error)])
 
     return task
 
@@ -155,28 +146,22 @@ def rewriting(
 def read_written(table: pa.Table, operations: tuple[Operation[Any], ...]) -> tuple[Offsets, tuple[Any, ...]]:
     """Return the keys and sizes of the stripes written, and the results of the operations."""
     sizes, reports = [np.zeros((0, 2), np.int64)], Reports(operations)
-    for rows in table.column("reports").to_pylist():
-        for row in rows or ():
-            number, payload = row["operation"], row["payload"]
-            if number == len(operations):
-                sizes.append(np.frombuffer(payload, np.int64).reshape(-1, 2))
-            else:
-                reports.add(number, row["key"], operations[number].report_ring.decode(payload))
+    for number, key, payload in workers.told(table):
+        if number == len(operations):
+            sizes.append(np.frombuffer(payload, np.int64).reshape(-1, 2))
+        else:
+            reports.add(number, key, operations[number].report_ring.decode(payload))
     return np.concatenate(sizes), reports.results()
 
 
 def _finished(done: list[tuple[int, bytes | None]], reports: Reports) -> pa.RecordBatch:
     """Return finished stripes; the first row holds what was reported, and, behind it, the keys and the sizes of all."""
-    told = [
-        (number, key, reports.operations[number].report_ring.encode(block) or b"")
-        for (number, key), block in reports.found.items()
-    ]
     sizes = np.array([(key, len(payload or b"")) for key, payload in done], np.int64)
-    return _batch(done, [*told, (len(reports.operations), 0, sizes.tobytes())])
+    rows = workers.report_rows(reports)
+    return _batch(done, [*rows, {"operation": len(reports.operations), "key": 0, "payload": sizes.tobytes()}])
 
 
-def _batch(done: list[tuple[int, bytes | None]], told: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    report = [{"operation": number, "key": key, "payload": payload} for number, key, payload in told]
+def _batch(done: list[tuple[int, bytes | None]], report: list[dict[str, Any]]) -> pa.RecordBatch:
     arrays = [
         pa.array([key for key, _ in done], pa.int64()),
         pa.array([payload for _, payload in done], pa.binary()),
