@@ -59,7 +59,7 @@ def multiply_to_counts(a: Sparse, b: Sparse) -> Sparse:
     Examples
     --------
     >>> a = from_coordinates([0, 0], [0, 1], None, (1, 2))
-    >>> multiply_to_counts(a, transpose(a)).values.tolist()
+    >>> multiply_to_counts(a, from_coordinates([0, 1], [0, 0], None, (2, 1))).values.tolist()
     [[2]]
     """
     if len(a.values) or len(b.values):

@@ -37,12 +37,12 @@ class Bundle(Operation[tuple[Any, ...]]):
 
     @classmethod
     def of(cls, operations: Sequence[Operation[Any]], kinds: Mapping[str, Kind]) -> Bundle:
-        """Bundle operations that report counts or nothing."""
+        """Bundle operations that report counts or nothing; one of them is on a matrix whose grid has all cells."""
         read = dict.fromkeys(name for operation in operations for name in operation.reads)
         written = dict.fromkeys(name for operation in operations for name in operation.writes)
-        names = sorted({*read, *written})
-        widest = max(names, key=lambda name: kinds[name].grid.blocks)
-        return cls(widest, tuple(operations), {name: kinds[name] for name in names}, tuple(read), tuple(written))
+        widest = max((operation.name for operation in operations), key=lambda name: kinds[name].grid.blocks)
+        held = {name: kinds[name] for name in sorted({*read, *written})}
+        return cls(widest, tuple(operations), held, tuple(read), tuple(written))
 
     @cached_property
     def _wheres(self) -> tuple[Where, ...]:
@@ -101,7 +101,27 @@ def run_together(state: State, operations: Sequence[Operation[Any]]) -> tuple[St
     bundled = [operation for operation in operations if operation.report_ring == COUNTING]
     if isinstance(state, LocalState) or not writing or len(bundled) <= FEW:
         return state.run(*operations)
-    others = [operation for operation in operations if operation.report_ring != COUNTING]
-    after, (together, *rest) = state.run(Bundle.of(bundled, state.kinds), *others)
-    first, second = iter(together), iter(rest)
-    return after, tuple(next(first if operation.report_ring == COUNTING else second) for operation in operations)
+    return run_bundled(state, operations)
+
+
+def run_bundled(state: State, operations: Sequence[Operation[Any]]) -> tuple[State, tuple[Any, ...]]:
+    """Run a superstep, those of its operations that report counts or nothing as a few bundles."""
+    alone = [operation for operation in operations if operation.report_ring != COUNTING]
+    groups = _by_grid([operation for operation in operations if operation.report_ring == COUNTING], state.kinds)
+    after, results = state.run(*(Bundle.of(group, state.kinds) for group in groups), *alone)
+    found = {id(operation): result for operation, result in zip(alone, results[len(groups) :], strict=True)}
+    for group, together in zip(groups, results, strict=False):
+        found |= {id(operation): result for operation, result in zip(group, together, strict=True)}
+    return after, tuple(found[id(operation)] for operation in operations)
+
+
+def _by_grid(operations: Sequence[Operation[Any]], kinds: Mapping[str, Kind]) -> list[list[Operation[Any]]]:
+    """All operations as one group, if one of their grids has all cells; else a group for each grid.
+
+    What an operation writes has the grid of its matrix, so that operations of different groups never meet.
+    """
+    groups: dict[tuple[int, int], list[Operation[Any]]] = {}
+    for operation in operations:
+        groups.setdefault(kinds[operation.name].grid.blocks, []).append(operation)
+    most = tuple(max(side) for side in zip(*groups, strict=True))
+    return [list(operations)] if most in groups else list(groups.values())

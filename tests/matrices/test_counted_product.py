@@ -9,7 +9,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.where import Places, Tile
 from dyntc_spark.matrices import counted_product
-from dyntc_spark.matrices.bundle import Bundle
+from dyntc_spark.matrices.bundle import Bundle, run_bundled
 from dyntc_spark.matrices.counted_product import CountedProduct, Entries, Factor, Last, TooManyLinesError
 from dyntc_spark.matrices.product_operations import Decrease, Positive
 
@@ -130,3 +130,19 @@ def test_a_bundle_does_what_its_operations_do():
         assert np.array_equal(array_of(one_by_one, name), array_of(together, name)), name
     assert all(np.array_equal(a, b) for a, b in zip(results[2:], bundled[2:], strict=True))
     assert array_of(together, "W").sum() == (count > 1).sum()
+
+
+def test_bundles_reach_the_cells_of_all_matrices():
+    """Where no grid has the cells of all others, one bundle would leave some out."""
+    kinds = {"tall": Kind(Grid.square(9, 2, 4), COUNTING), "wide": Kind(Grid.square(2, 9, 4), COUNTING)}
+    backend, places = LocalBackend(), {"tall": ([8, 0], [1, 0]), "wide": ([1, 0], [8, 0])}
+    state = backend.from_entries((*places["tall"], [5, 5]), kinds["tall"], "tall")
+    state = state.join(backend.from_entries((*places["wide"], [7, 7]), kinds["wide"], "wide"))
+    operations = [
+        Decrease(name, Places(kinds[name].grid, *map(np.array, at)), np.array([1, 2]), np.dtype(np.int8))
+        for name, at in places.items()
+    ]
+    after, results = run_bundled(state, operations)
+    assert results == (None, None)
+    assert sorted(after.entries("tall").values.tolist()) == [3, 4]
+    assert sorted(after.entries("wide").values.tolist()) == [5, 6]
