@@ -72,9 +72,18 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
     return register_jitable(function)
 
 
-def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let kernels call what ``function`` says in LLVM's words: given types, it returns a signature and a generator."""
-    return cast("Callable[..., Any]", numba.extending.intrinsic(function))
+def intrinsic(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let kernels call what a function says in LLVM's words: given types, it returns a signature and a generator.
+
+    ``plain`` does the same, for kernels that are interpreted.
+    """
+
+    def made(function: Callable[..., Any]) -> Callable[..., Any]:
+        found: Any = numba.extending.intrinsic(function)
+        found.py_func = plain  # as numba calls it for a kernel
+        return cast("Callable[..., Any]", found)
+
+    return made
 
 
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:

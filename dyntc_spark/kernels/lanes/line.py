@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.base import BaseContext
@@ -18,6 +19,7 @@ from numba.core.typing.context import BaseContext as Typing
 from numba.core.typing.templates import Signature
 
 from dyntc_spark.kernels.compile import intrinsic
+from dyntc_spark.kernels.ids import Words
 
 #: Numbers of a line: as many words as a cache line has, and the widest vector register.
 LINE = 8
@@ -26,7 +28,24 @@ _ALIGN = 4  # bytes: the least that an array of numbers has
 _Generate = Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
 
 
-@intrinsic
+def _copied(lines: Words, at: int, source: int) -> None:
+    lines[at] = lines[source]
+
+
+def _joined(lines: Words, at: int, source: int) -> None:
+    lines[at] |= lines[source]
+
+
+def _lessened(lines: Words, at: int, source: int) -> None:
+    np.minimum(lines[at], lines[source], out=lines[at])
+
+
+def _compared(lines: Words, at: int, source: int) -> np.uint64:
+    bits: np.uint64 = np.packbits(lines[at] != lines[source], bitorder="little").astype(np.uint64)[0]
+    return bits
+
+
+@intrinsic(_copied)
 def copy_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
     """Let line ``at`` be as line ``source`` is."""
     del typing
@@ -38,7 +57,7 @@ def copy_line(typing: Typing, lines: types.Array, at: types.Type, source: types.
     return types.void(lines, at, source), generate
 
 
-@intrinsic
+@intrinsic(_joined)
 def or_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
     """OR line ``source`` into line ``at``."""
     del typing
@@ -51,7 +70,7 @@ def or_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Ty
     return types.void(lines, at, source), generate
 
 
-@intrinsic
+@intrinsic(_lessened)
 def least_line(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
     """Let each number of line ``at`` be at most that of line ``source``."""
     del typing
@@ -64,7 +83,7 @@ def least_line(typing: Typing, lines: types.Array, at: types.Type, source: types
     return types.void(lines, at, source), generate
 
 
-@intrinsic
+@intrinsic(_compared)
 def differing(typing: Typing, lines: types.Array, at: types.Type, source: types.Type) -> tuple[Signature, _Generate]:
     """Return a word with a bit for each number in which two lines differ."""
     del typing
