@@ -8,7 +8,6 @@ reported, and the driver raises them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.blocks.exhibit import BLOCKS_TYPE
-from dyntc_spark.blocks.workers import ERROR, REPORT, REPORT_TYPE, Batches
+from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches, error_row
 from dyntc_spark.engines.lanes.build import UNBOUNDED
 from dyntc_spark.engines.lanes.graph import Shipped
 from dyntc_spark.engines.lanes.in_process import by_number, showing
@@ -261,9 +260,7 @@ def each_row(start: Callable[[], Row]) -> Task:
                     values = {name: batch.column(name)[place] for name in batch.schema.names if name != "reports"}
                     yield from run({name: _value(value) for name, value in values.items()})
         except DyntcError as error:
-            parts = [type(error).__name__, error.expected, error.came, error.remedy]
-            report = {"operation": ERROR, "key": 0, "payload": json.dumps(parts).encode()}
-            yield _batch(None, None, None, [report])
+            yield _batch(None, None, None, [error_row(error)])
 
     return task
 
