@@ -5,8 +5,8 @@ closure keeps its character however long a script is, and a graph without cycles
 
 =================  ===========================================================================================
 ``debian``         the dependencies of Debian's packages and the changes that security updates made
-``debian-x10``     so many copies of it that fifty random links join
-``random-1.0``     a random digraph with so many edges a vertex; 1 is the threshold of the giant component
+``debian-x10``     ten copies of it, joined by fifty random links
+``random-1.0``     a random digraph with as many edges a vertex; 1 is the threshold of the giant component
 ``lineage``        tables in layers, each made of three tables of the layer before
 ``groups``         members in groups in groups with grants; some groups contain one another; mostly revocations
 ``dense``          an acyclic graph that has a quarter of all edges that it could have

@@ -12,7 +12,7 @@ and often these are few (one edge can close a giant cycle): so the rest is swept
 edges are a batch of insertions, an update of small rank that the lazy matrix folds in when it is
 time to, stripe by stripe. A component whose back edges have nearly as many ends as it has
 vertices is inverted as a whole; beyond ``ELIMINATED`` vertices by block elimination on the backend
-(``algebraic_eliminate``). The rest is then swept without its own edges, and with ``U`` its columns
+(``eliminate``). The rest is then swept without its own edges, and with ``U`` its columns
 and ``V`` its rows after that,
 
     M = M₀ + U·((I - W)⁻¹ - I)·V,

@@ -15,7 +15,7 @@ faster. When the small system is singular,
 which one weight in ``p`` can cause, the edges of the changed sources get fresh weights; when it still
 is, all edges do, and ``M`` is built again.
 
-With ``verify``, the rows that a batch touched are certified (``closure.certificate``) before it
+With ``verify``, the rows that a batch touched are certified (``engines.certificate``) before it
 counts. Where a row lacks something, which is what a wrong "no" looks like, ``M`` is built again
 with fresh weights, and with one prime more as long as that fails. Then no answer is ever wrong:
 chance decides only how long a batch takes (Las Vegas), and few primes will do.

@@ -17,7 +17,7 @@ primes are drawn. This supposes that the changes do not depend on the primes, wh
 secret unless a seed is given.
 
 Acyclicity is never a matter of residues: a wrong "no" would let a cycle in, after which
-"yes" is no longer certain either. It is certified on the edges (``closure.topology``).
+"yes" is no longer certain either. It is certified on the edges (``engines.topology``).
 """
 
 from __future__ import annotations

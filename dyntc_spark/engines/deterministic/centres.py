@@ -5,7 +5,7 @@ recursion depth 2 on (see ``divide_conquer``). A *phase* begins with Init* and h
 most m <= n Set*:
 
 - ``D0``: the closure of the graph as Init* found it, without what has been deleted
-  since: a decremental closure by Munro's decomposition (``closure.munro``);
+  since: a decremental closure by Munro's decomposition (``munro``);
 - a *record* for each Set* of the phase: what its centre reaches, and what reaches
   it, over D0 and earlier records (``closure.centres_records``).
 
@@ -237,7 +237,7 @@ class Centres(KleeneClosure):
 
     @property
     def state(self) -> State:
-        """The matrices of D0; see ``closure.munro``."""
+        """The matrices of D0; see ``munro``."""
         self._ready()
         return self._tree.state
 

@@ -20,7 +20,7 @@ witnesses that are there now.
 Set*(i) reveals at every level the lines through i. Job k needs only V_k as it was and vectors
 that the driver has: the entries that V_k gains are an outer product of the lines
 found at level k - 1. So it is one job that reads lines, one a level, and one that writes
-all levels. Reset* reads two products a level (``dynamic.losses``) and then writes once.
+all levels. Reset* reads two products a level (``matrices.counted_product``) and then writes once.
 
 References
 ----------
