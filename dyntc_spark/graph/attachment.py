@@ -63,6 +63,7 @@ class Attachment:
     def begin(self) -> None:
         """Begin a batch: refuse it where it could not be published."""
         self._started = time.perf_counter()
+        self._door.restore()  # a batch that changes no edge does not ask the engine, and must not declare it current
         if self.store is None:
             return
         if self.is_past:
@@ -77,7 +78,6 @@ class Attachment:
                 "one whose last commit may have been or not",
                 "Call refresh() first.",
             )
-        self._door.restore()
         if self.store.lacks(self._version):
             self._record_version(self.store, self._graph_before())
         self.store.flush()
@@ -107,6 +107,8 @@ class Attachment:
         if store is not None:
             store.publish(batch.kind, self._standing(version, version.last), batch, self._changes_of(version, store))
         self._door.publish(version)
+        if store is not None:
+            store.uncertain = False
         self._views.show(touched)
         if store is not None:
             self._after(store)
@@ -118,6 +120,7 @@ class Attachment:
             if kind in CHECKPOINTS:
                 standing = replace(standing, content=self._content(lambda: store.place.spark))
             store.publish(kind, standing, None, **facts)
+            store.uncertain = False
 
     def record(self, *, wanted: bool) -> None:
         """Have the location keep what batches change from now on, where that is wanted."""

@@ -226,3 +226,24 @@ def test_every_table_of_vertices_stays_as_it_is(script):
             every = pa.array(range(13), pa.int64())
             assert one.numbers(every).tolist() == [expected.get(name, -1) for name in range(13)]
             assert dict(zip(one.names().to_pylist(), one.used.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("engine", ["lanes", "centres"])
+def test_an_interrupted_batch_is_undone_before_one_that_changes_no_edge(monkeypatch, engine):
+    """Ctrl-C in an engine: the batch after it used to declare the engine current, though it had nothing to do."""
+    for then in (lambda c: c.insert([("a", "b")]), lambda c: c.drop(["e"])):
+        c = DynamicClosure.from_edges([("a", "b"), ("c", "d")], engine=engine, backend="local", vertices=["e"])
+        kind = type(c._parts.door.engine.current)
+        apply = kind.apply
+
+        def interrupted(self, *edges, apply=apply):
+            apply(self, *edges)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "apply", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                c.insert([("b", "c")])
+        then(c)
+        assert not c.reaches("a", "d")
+        assert c.arrow.pairs().num_rows == 2

@@ -104,3 +104,18 @@ def test_counts_that_do_not_fit_are_refused(value):
         sparse_lines.combine(one, one, one, None)
     with pytest.raises(OverflowingCountError):
         sparse_lines.dot(one, one, np.array([0]), np.array([0]), None)
+
+
+def test_an_array_that_an_interrupted_kernel_has_used_is_not_lent_again():
+    def interrupted():
+        with sparse_lines.zeroed(5) as slots:
+            slots[2] = 7
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with sparse_lines.zeroed(5) as slots:
+        assert not slots.any()
+        first = slots.base
+    with sparse_lines.zeroed(3) as slots:
+        assert slots.base is first

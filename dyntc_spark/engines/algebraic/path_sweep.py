@@ -54,7 +54,8 @@ class CountPaths(Operation[None]):
         vertices, step = len(self.offsets) - 1, self.grid.down.step
         first, last = (min(stripe * step, vertices) for stripe in (cell.bi, cell.bi + 1))
         primes = np.array(cell.ring(self.name).modulus, np.int64)
-        found = _sweep(self.offsets, self.targets, first, last, primes, sparse_lines.zeroed(vertices))
+        with sparse_lines.zeroed(vertices) as slots:
+            found = _sweep(self.offsets, self.targets, first, last, primes, slots)
         cell[self.name] = codec.compact(Sparse(cell.shape(self.name), *found))
 
 

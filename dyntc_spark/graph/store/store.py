@@ -191,7 +191,8 @@ class Store:
         """Write a commit by the steps of ``steps``: a batch, or without one a checkpoint.
 
         ``changes`` are rows that the next `flush` is to write, and ``facts`` fields of the commit that are to be
-        others. When this raises, nothing was published, unless the store is ``uncertain`` then.
+        others. When this raises, nothing was published, unless the store is ``uncertain`` then. When it returns, the
+        store is uncertain until the caller has made the version current and says so: an interrupt may come between.
         """
         kept = kind_text(batch.vertex_kind(now.graph) if batch else now.graph.vertices.kind)
         self._require_kind(now.graph, kept)
@@ -262,11 +263,11 @@ class Store:
                 if self.number
                 else "open() tells: there is a closure at the location now, or none.",
             ) from (failure or error)
-        self.uncertain = False
         if token == commit.token:
             self._note(commit)
             self._witness(commit)
             return
+        self.uncertain = False
         what = f"publishing commit {commit.number}"
         if token is None and failure is not None:
             raise self.place.problem(failure, what) from failure

@@ -88,14 +88,14 @@ def is_outside(stripes: Stripes, s: int, number: int) -> bool:
     first, last = int(stripes.numbers[start]), int(stripes.numbers[start + length - 1])
     if stripes.places[s] >= 0:
         return not first <= number < last
-    return number < first or last < (number - first) * stripes.width
+    return number < first or last < (np.int64(number) - first) * stripes.width
 
 
 @lean
 def plain_word(numbers: Ids, width: int, start: int, length: int, number: int) -> np.uint64:
     """Return the word of a number in the plain stripe that begins at ``start``, and is not empty."""
     word: np.uint64 = _ZERO
-    key = (number - numbers[start]) * width
+    key = (np.int64(number) - numbers[start]) * width
     at, end = start + 1 + position(numbers, start + 1, length - 1, key - 1), start + length
     while at < end and numbers[at] < key + width:
         word |= _ONE << np.uint64(numbers[at] - key)
@@ -106,7 +106,7 @@ def plain_word(numbers: Ids, width: int, start: int, length: int, number: int) -
 @lean
 def has_plain(numbers: Ids, width: int, start: int, length: int, lane: int, number: int) -> bool:
     """Return whether a lane of the plain stripe that begins at ``start``, and is not empty, reaches a number."""
-    key = (number - numbers[start]) * width + lane
+    key = (np.int64(number) - numbers[start]) * width + lane
     found = position(numbers, start + 1, length - 1, key)
     return found > 0 and int(numbers[start + found]) == key
 
@@ -264,7 +264,7 @@ def write_plain(firsts: Ids, words: Words, count: int, width: int, numbers: Ids,
 def has_keys(kept: Ids, first: int, last: int, width: int) -> bool:
     """Return whether numbers from ``first`` to ``last`` have keys in a plain stripe, as it is kept."""
     base = int(kept[0])
-    return first >= base and (last + 1 - base) * width <= _MOST_KEYS
+    return first >= base and (np.int64(last) + 1 - base) * width <= _MOST_KEYS
 
 
 @lean

@@ -18,6 +18,8 @@ counts that might leave 63 bits are refused.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -168,25 +170,31 @@ def stacked(first: Sparse, second: Sparse) -> Sparse:
     )
 
 
-def zeroed(length: int) -> Ids:
-    """Return zeros that a kernel may use as it likes, if it leaves zeros behind: one array a thread, never cleared."""
-    slots: Ids | None = getattr(_scratch, "slots", None)
+@contextmanager
+def zeroed(length: int) -> Iterator[Ids]:
+    """Lend zeros that a kernel may use as it likes, if it leaves zeros behind: one array a thread, never cleared.
+
+    A kernel that is interrupted may leave others behind: then the array is not kept.
+    """
+    slots: Ids | None = _scratch.__dict__.pop("slots", None)
     if slots is None or len(slots) < length:
-        slots = _scratch.slots = np.zeros(length, np.int32)
-    return slots[:length]
+        slots = np.zeros(length, np.int32)
+    yield slots[:length]
+    _scratch.slots = slots
 
 
 def _sums(base: Sparse, coefficients: Sparse, lines: Sparse, order: Indices, modulus: Modulus, *, own: bool) -> Sparse:
     length = base.shape[1]
-    begins, ends, columns, values, fits = _add_up(
-        *(starts_of(base), base.columns, base.values),
-        *(starts_of(coefficients), coefficients.columns, coefficients.values),
-        *(starts_of(lines), lines.columns, lines.values),
-        order,
-        own,
-        _primes(modulus),
-        zeroed(length),
-    )
+    with zeroed(length) as slots:
+        begins, ends, columns, values, fits = _add_up(
+            *(starts_of(base), base.columns, base.values),
+            *(starts_of(coefficients), coefficients.columns, coefficients.values),
+            *(starts_of(lines), lines.columns, lines.values),
+            order,
+            own,
+            _primes(modulus),
+            slots,
+        )
     _check(fits)
     lengths = ends - begins
     rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
