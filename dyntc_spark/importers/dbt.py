@@ -53,7 +53,7 @@ def _require_version(metadata: Part) -> None:
 
 
 def _by_parent_map(parents: Part) -> list[tuple[str, list[str]]]:
-    return [(child, parents.texts(child)) for child in parents.value]
+    return [(child, parents.texts(child)) for child, _ in parents.entries()]
 
 
 def _by_depends_on(root: Part) -> list[tuple[str, list[str]]]:

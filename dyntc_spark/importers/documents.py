@@ -18,7 +18,14 @@ File: TypeAlias = str | os.PathLike[str]
 #: Source, target and label.
 Edge: TypeAlias = tuple[str, str, str]
 
-_KINDS: dict[type, str] = {dict: "an object", list: "an array", str: "text", int: "a number", bool: "true or false"}
+_KINDS: dict[type, str] = {
+    dict: "an object",
+    list: "an array",
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,8 @@ class Part:
         """Return the value of a key, which has to be there."""
         found = self.find(key, kind)
         if found is None:
-            raise self.error(f"{_KINDS[kind]} called {key!r}", f"none among {_few(self.value)}")
+            came = "null" if key in self.value else f"none among {_few(self.value)}"
+            raise self.error(f"{_KINDS[kind]} called {key!r}", came)
         return found
 
     def text(self, key: str) -> str:
@@ -65,6 +73,7 @@ class Part:
         found = self.get(key, str)
         if not found.value:
             raise found.error("text", "an empty one")
+        found.require_unicode()
         return str(found.value)
 
     def items(self, key: str) -> Iterator[Part]:
@@ -79,27 +88,45 @@ class Part:
         for part in found:
             if not isinstance(part.value, str) or not part.value:
                 raise part.error("text", _shown(part.value))
+            part.require_unicode()
         return [part.value for part in found]
 
     def entries(self) -> Iterator[tuple[str, Part]]:
         """Return the keys of an object with their values."""
         for key, value in self.value.items():
+            Part(key, self.file, self.place, self.remedy).require_unicode()
             yield key, Part(value, self.file, f"{self.place}.{key}".lstrip("."), self.remedy)
+
+    def require_unicode(self) -> None:
+        """Refuse half of a surrogate pair: JSON can tell of it, by an escape, but neither Arrow nor UTF-8 has it."""
+        try:
+            str(self.value).encode()
+        except UnicodeEncodeError as error:
+            raise self.error("text in Unicode", f"half of a surrogate pair in {self.value!r:.80}") from error
 
     def error(self, expected: str, came: str) -> FileFormatError:
         """Return the error that names this place."""
         return FileFormatError.of(self.file, self.place, expected, came, self.remedy)
 
 
+def file_name(file: File) -> str:
+    """Return the path of a file as text; refuse what is no path, such as an open file or what was read from it."""
+    found: object = os.fspath(file) if isinstance(file, str | os.PathLike) else file
+    if not isinstance(found, str):
+        raise InputError("the path of a file", type(found).__name__, "Give its path, as text or as pathlib.Path.")
+    return found
+
+
 def read_text(file: File) -> str:
     """Return what a file has, which is text in UTF-8."""
+    name = file_name(file)
     try:
-        return Path(file).read_bytes().decode("utf-8-sig")
+        return Path(name).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         came, remedy = f"a byte that is none at {error.start}", "Write the file in UTF-8."
-        raise FileFormatError.of(str(file), "", "text in UTF-8", came, remedy) from error
+        raise FileFormatError.of(name, "", "text in UTF-8", came, remedy) from error
     except (OSError, ValueError) as error:
-        raise InputError("a file that can be read", f"{os.fspath(file)!r}: {error}", "Check the path.") from error
+        raise InputError("a file that can be read", f"{name!r}: {error}", "Check the path.") from error
 
 
 def parsed(text: str, file: str, place: str, remedy: str) -> Part:
@@ -115,7 +142,7 @@ def parsed(text: str, file: str, place: str, remedy: str) -> Part:
 
 def read_document(file: File, remedy: str) -> Part:
     """Read a file that is one JSON object."""
-    found = parsed(read_text(file), os.fspath(file), "", remedy)
+    found = parsed(read_text(file), file_name(file), "", remedy)
     if not isinstance(found.value, dict):
         raise found.error("an object", _shown(found.value))
     return found
@@ -129,7 +156,7 @@ def edge_table(edges: Iterable[Edge]) -> pa.Table:
 
 
 def _shown(value: object) -> str:
-    for kind, name in ((bool, "true or false"), *_KINDS.items()):
+    for kind, name in _KINDS.items():  # true and false are numbers as well, for Python, and come first
         if isinstance(value, kind):
             return name
     return "null" if value is None else type(value).__name__

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 
 import pyarrow as pa
 
-from dyntc_spark.errors import FileFormatError
-from dyntc_spark.importers.documents import Edge, File, edge_table, read_text
+from dyntc_spark.errors import FileFormatError, OptionError
+from dyntc_spark.importers.documents import Edge, File, edge_table, file_name, read_text
 
-_REMEDY = "Name the columns with member=, group= and label=, and repair the row."
+_REMEDY = "Repair the row."
+_COLUMNS = "Name the columns with member=, group= and label=, and what is between them with delimiter=."
+#: What other programs put between columns.
+_DELIMITERS = ",;\t|:"
 
 
 def group_memberships(
@@ -28,7 +30,7 @@ def group_memberships(
     label
         The column that has the label, such as the role in the group; by default every edge is a ``member``.
     delimiter
-        What is between two columns.
+        What is between two columns: one character.
 
     Examples
     --------
@@ -36,8 +38,9 @@ def group_memberships(
     >>> group_memberships(datasets.sample("memberships.csv")).to_pylist()[0]
     {'src': 'group:backend', 'dst': 'group:engineering', 'label': 'member'}
     """
-    name, wanted = os.fspath(file), [member, group, *([] if label is None else [label])]
-    text = read_text(file)
+    wanted = [member, group, *([] if label is None else [label])]
+    _require_options(wanted, delimiter)
+    name, text = file_name(file), read_text(file)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     edges: list[Edge] = []
     try:
@@ -45,7 +48,8 @@ def group_memberships(
         for column in wanted:
             if header.count(column) != 1:
                 came = f"{header.count(column) or 'no'} {column!r} among {header}"
-                raise FileFormatError.of(name, "line 1", f"the columns {', '.join(wanted)}, each once", came, _REMEDY)
+                expected = f"the columns {', '.join(wanted)}, each once"
+                raise FileFormatError.of(name, "line 1", expected, came, _columns_remedy(text, wanted, delimiter))
         places = [header.index(column) for column in wanted]
         for row in reader:
             if not row:
@@ -59,5 +63,26 @@ def group_memberships(
                 raise FileFormatError.of(name, at, f"a value in column {column!r}", "none", _REMEDY)
             edges.append((found[0], found[1], found[2] if label is not None else "member"))
     except csv.Error as error:
-        raise FileFormatError.of(name, f"line {reader.line_num}", "CSV", f"{error}", _REMEDY) from error
+        # quotes around names are an error under another delimiter
+        remedy = _columns_remedy(text, wanted, delimiter) if reader.line_num == 1 else _REMEDY
+        raise FileFormatError.of(name, f"line {reader.line_num}", "CSV", f"{error}", remedy) from error
     return edge_table(edges)
+
+
+def _require_options(wanted: list[str], delimiter: str) -> None:
+    if not all(isinstance(column, str) for column in wanted):
+        remedy = "Give member=, group= and label= as the header of the file has them."
+        raise OptionError("names of columns, which are texts", f"{wanted!r:.80}", remedy)
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"\0':
+        remedy = "Give one such as ',' or ';' or '\\t'."
+        raise OptionError("a delimiter of one character, no quote and no end of a line", f"{delimiter!r:.80}", remedy)
+
+
+def _columns_remedy(text: str, wanted: list[str], given: str) -> str:
+    """Return what helps against a header without the columns: another delimiter, where they are there with it."""
+    first = text.partition("\n")[0].rstrip("\r")
+    for delimiter in _DELIMITERS.replace(given, ""):
+        header = [name.strip('"') for name in first.split(delimiter)]
+        if all(header.count(column) == 1 for column in wanted):
+            return f"Give delimiter={delimiter!r}."
+    return _COLUMNS

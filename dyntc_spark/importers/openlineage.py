@@ -3,7 +3,7 @@
 A run tells of itself by several events, which add up. When it is complete, what it read and wrote is the lineage of its
 job, in place of what an earlier run of the job told; a run that failed or was aborted tells nothing. Events
 about a job without a run, and about a dataset, count at once. An edge is there as long as a job or a dataset
-tells of it.
+tells of it. Events may come twice, and late: a run that has ended tells nothing more.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ DATASET, DIRECT, INDIRECT = "dataset", "direct", "indirect"
 _REMEDY = "Compare it with the specification of OpenLineage, version 1 or 2."
 _ENDED = {"COMPLETE", "FAIL", "ABORT"}
 _TYPES = {"START", "RUNNING", "OTHER", *_ENDED}
+#: So many runs that have ended are known by their ids, to leave out what comes of them later.
+_REMEMBERED = 10_000
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:?\d\d)?")
 
 _Owner = tuple[str, str, str]  # a job or a dataset: what it is, namespace, name
@@ -92,7 +94,8 @@ def openlineage(source: File | Iterable[Mapping[str, Any] | str | bytes]) -> pa.
 class OpenLineage:
     """Lineage that is kept up to date by events, as they come: each call gives what they change.
 
-    Runs that have begun and not ended are remembered, and the lineage of each job.
+    Runs that have begun and not ended are remembered, and the lineage of each job with the run that told of it; of
+    other runs that have ended, the ids of the last 10,000. Events that come once more therefore change nothing.
 
     Examples
     --------
@@ -106,7 +109,8 @@ class OpenLineage:
 
     def __init__(self) -> None:
         self._runs: dict[str, Told] = {}  # that are under way
-        self._owned: dict[_Owner, tuple[datetime, frozenset[Edge]]] = {}
+        self._ended: dict[str, set[_Owner]] = {}  # runs, the oldest first
+        self._owned: dict[_Owner, tuple[datetime, str | None, frozenset[Edge]]] = {}
         self._owners: Counter[Edge] = Counter()
 
     def changes(self, source: File | Iterable[Mapping[str, Any] | str | bytes]) -> pa.Table:
@@ -132,16 +136,20 @@ class OpenLineage:
     def _take(self, event: Event, before: dict[Edge, bool]) -> None:
         """Let an event count; note which of the edges that it concerns were there before."""
         told = event.told
+        at, run, old = self._owned.get(event.owner, (event.at, None, frozenset[Edge]()))
         if event.run is not None:
+            if event.run == run or self._has_ended(event.run, event):
+                self._runs.pop(event.run, None)
+                return
             known = self._runs.setdefault(event.run, Told())
             known.add(told)
             told = known
             if event.kind not in _ENDED:
                 return
             del self._runs[event.run]
+            self._end(event.run, event.owner)
             if event.kind != "COMPLETE":
                 return
-        at, old = self._owned.get(event.owner, (event.at, frozenset[Edge]()))
         if at > event.at:  # a later run was quicker
             return
         new = told.edges()
@@ -149,7 +157,20 @@ class OpenLineage:
             before.setdefault(edge, self._owners[edge] > 0)
         self._owners.subtract(old)
         self._owners.update(new)
-        self._owned[event.owner] = event.at, new
+        self._owned[event.owner] = event.at, event.run, new
+
+    def _has_ended(self, run: str, event: Event) -> bool:
+        """Return whether an event comes after the end of its run.
+
+        Some producers rename the job of a run under way, so that only an end has to be one of the same job.
+        """
+        owners = self._ended.get(run)
+        return owners is not None and (event.kind not in _ENDED or event.owner in owners)
+
+    def _end(self, run: str, owner: _Owner) -> None:
+        self._ended.setdefault(run, set()).add(owner)
+        if len(self._ended) > _REMEMBERED:
+            del self._ended[next(iter(self._ended))]
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -8,20 +8,24 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pyarrow as pa
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from dyntc_spark.errors import FileFormatError
-from dyntc_spark.importers.documents import Edge, File, Part, edge_table, read_document, read_text
+from dyntc_spark.importers.documents import Edge, File, Part, edge_table, file_name, read_document, read_text
 
 #: Of edges that always count, and of those that an extra of the package adds.
 REQUIRES, EXTRA = "requires", "extra"
 
 _INSPECT = "Write it again: python -m pip inspect > packages.json, with pip 23 or newer."
 _COMPILE = "Give each line a name, as pip-compile and uv pip compile do."
+_MARKER = "Repair its marker: names are compared by ==, != and in; < and ~= are for versions."
+_INCLUDE = re.compile(r"(?:-r|--requirement)[\s=]*(.*)")  # -rbase.txt and --requirement=base.txt are for pip the same
 _COMMENT = re.compile(r"(?:^|\s)#")
 
 
@@ -48,7 +52,8 @@ def pip_inspect(file: File) -> pa.Table:
     version = root.text("version")
     if version != "1":
         raise root.error("a report of version '1' at version", f"{version!r:.40}")
-    environment = dict(root.get("environment").value)
+    told = root.get("environment")
+    environment = {key: str(told.get(key, str).value) for key in told.value}
     root.get("installed", list)
     return edge_table(edge for item in root.items("installed") for edge in _needed(item.get("metadata"), environment))
 
@@ -66,7 +71,7 @@ def requirements(file: File) -> pa.Table:
     >>> requirements(datasets.sample("requirements.txt")).to_pylist()[0]
     {'src': 'flask', 'dst': 'blinker', 'label': 'requires'}
     """
-    return edge_table(_required(Path(file), set()))
+    return edge_table(_required(Path(file_name(file)), set()))
 
 
 def _needed(metadata: Part, environment: dict[str, str]) -> Iterator[Edge]:
@@ -81,29 +86,39 @@ def _needed(metadata: Part, environment: dict[str, str]) -> Iterator[Edge]:
         target, marker = canonicalize_name(requirement.name), requirement.marker
         if target == source:  # an extra that is made of others
             continue
-        if marker is None or marker.evaluate({**environment, "extra": ""}):
+        if _holds(marker, {**environment, "extra": ""}, part):
             yield source, target, REQUIRES
-        elif any(marker.evaluate({**environment, "extra": extra}) for extra in extras):
+        elif any(_holds(marker, {**environment, "extra": extra}, part) for extra in extras):
             yield source, target, EXTRA
+
+
+def _holds(marker: Marker | None, environment: dict[str, str] | None, part: Part) -> bool:
+    """Return whether the marker of a requirement, which is at some place, holds; by default in this Python."""
+    try:
+        return marker is None or marker.evaluate(environment)
+    except (ValueError, KeyError) as error:  # which of them, and of which class, depends on the version of packaging
+        came = f"{part.value!r:.80}"
+        raise replace(part, remedy=_MARKER).error("a requirement with a marker that holds or not", came) from error
 
 
 def _required(file: Path, seen: set[Path]) -> Iterator[Edge]:
     """Return the edges of a requirements file, and of those that it includes."""
+    content = read_text(file)  # first: of a path that cannot be one there is nothing to resolve
     if file.resolve() in seen:
         return
     seen.add(file.resolve())
-    for line, text, comments in _statements(read_text(file)):
-        option, _, value = text.partition(" ")
-        if option in {"-r", "--requirement"}:
-            yield from _required(file.parent / value.strip(), seen)
-        if text.startswith("-") and option not in {"-e", "--editable"}:
+    for line, text, comments in _statements(content):
+        include = _INCLUDE.match(text)
+        if include:
+            yield from _required(file.parent / include[1], seen)
+        if text.startswith("-") and not text.startswith(("-e", "--editable")):
             continue
+        part = Part(text, os.fspath(file), f"line {line}", _COMPILE)
         try:
             requirement = Requirement(re.split(r"\s--hash", text)[0])
         except InvalidRequirement as error:
-            came = f"{text!r:.80}"
-            raise FileFormatError.of(os.fspath(file), f"line {line}", "a requirement", came, _COMPILE) from error
-        if requirement.marker is None or requirement.marker.evaluate():
+            raise part.error("a requirement", f"{text!r:.80}") from error
+        if _holds(requirement.marker, None, part):
             target = canonicalize_name(requirement.name)
             yield from ((source, target, REQUIRES) for source in _via(comments) or [file.name])
 
@@ -128,7 +143,8 @@ def _via(comments: list[str]) -> list[str]:
     start = next((place for place, text in enumerate(comments) if re.match(r"via\b", text)), None)
     if start is None:
         return []
-    texts = [comments[start].removeprefix("via"), *comments[start + 1 :]]
+    below = takewhile(lambda text: not text.startswith("from "), comments[start + 1 :])  # the index it comes from
+    texts = [comments[start].removeprefix("via"), *below]
     named = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     return [_source(name) for name in named]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import shutil
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_an_older_version_takes_no_changes(location):
         old.insert([("x", "y", "z")])
     with pytest.raises(OptionError):
         old.refresh()
-    for version in (-1, 2):
+    for version in (-1, 2, True, False, 1.0, "1"):
         with pytest.raises(VersionError, match="from 0 to 1"):
             LabelledGraph.open(location, version)
     with pytest.raises(OptionError):
@@ -179,7 +180,7 @@ def test_locations_that_are_none(location, tmp_path):
         LabelledGraph.from_edges([]).save(location)
     g.save(location)
     with pytest.raises(LocationError, match="in the table 'labelled'"):
-        g.save(location)
+        LabelledGraph.from_edges(STAFF).save(location)
     with pytest.raises(LocationError, match="a closure at"):
         DynamicClosure.open(location)
     DynamicClosure.from_edges([("a", "b")]).save(f"{tmp_path}/closure")
@@ -192,6 +193,22 @@ def test_locations_that_are_none(location, tmp_path):
     with pytest.raises(LocationError, match=r"todo\.txt"):
         g.save(f"{tmp_path}/notes")
     g.insert([("ben", "staff", "member")])  # it is still attached to the first one
+    same(LabelledGraph.open(location), g)
+
+
+def test_saving_where_the_graph_is_writes_nothing(location, tmp_path):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    g.delete([STAFF[0]])
+    files = sorted(tmp_path.rglob("*"))
+    g.save(location)
+    assert sorted(tmp_path.rglob("*")) == files
+    g.insert([("ben", "staff", "member")])
+    same(LabelledGraph.open(location), g)
+    with pytest.raises(ConflictError, match="Open it without a version"):
+        LabelledGraph.open(location, 0).save(location)
+    shutil.rmtree(location)
+    g.save(location)  # somebody took it away: it is written again
     same(LabelledGraph.open(location), g)
 
 

@@ -28,16 +28,6 @@ def text(name):
     return datasets.sample(name).read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(content, name="file"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return written
-
-
 def test_a_sample_has_to_be_there():
     with pytest.raises(OptionError, match=r"manifest\.json"):
         datasets.sample("../debian-depends.parquet")

@@ -35,8 +35,8 @@ class Owner(Protocol):
     def within(self, labels: frozenset[str] | None, changes: Table, names: Names, *, strict: bool) -> pa.Table:
         """Return what changes of labelled edges come to among some labels: ``op``, ``src``, ``dst``."""
 
-    def forget(self, labels: frozenset[str] | None) -> None:
-        """Let the closure over some labels go."""
+    def forget(self, closure: LabelClosure) -> None:
+        """Let a closure go."""
 
 
 #: What columns are called: ``op``, ``src``, ``dst``, ``label``, ``timestamp``.
@@ -259,8 +259,11 @@ class LabelClosure:
         return self._parts.upkeep.stats()
 
     def close(self) -> None:
-        """Let the closure go; the graph keeps its edges, and builds the closure again when it is asked for."""
-        self._owner.forget(self._labels)
+        """Let the closure go; the graph keeps its edges, and builds another one when it is asked for these labels.
+
+        Again, it does nothing.
+        """
+        self._owner.forget(self)
         self._parts.close()
 
     def __repr__(self) -> str:
@@ -287,7 +290,8 @@ def checked_labels(labels: Collection[str] | None) -> frozenset[str] | None:
         return None
     if isinstance(labels, str) or not isinstance(labels, Collection):
         raise OptionError("a set of labels", f"{labels!r:.80}", "Write closure({'member', 'owner'}).")
-    wanted = frozenset(labels)
-    if not wanted or not all(isinstance(label, str) and label for label in wanted):
-        raise OptionError("labels, which are texts", f"{set(labels) or 'none'!r:.80}", "For all edges leave them out.")
-    return wanted
+    listed = list(labels)  # what is no label need not fit into a set
+    if not listed or not all(isinstance(label, str) and label for label in listed):
+        came = f"{listed!r:.80}" if listed else "none"
+        raise OptionError("labels, which are texts", came, "For all edges leave them out.")
+    return frozenset(listed)

@@ -4,6 +4,9 @@ The invariant, between two batches: all closures are at the version of the graph
 right for ``E_S`` of that version. A batch holds the doors of all closures. Every engine is told what the batch does to
 its ``E_S``, and when all have done it, all versions are published; a question to any of them waits for that. If one
 refuses, none is published, and those that were told before are brought back: they are built again.
+
+An interrupt may come anywhere, also between two publications. What it leaves is found when the graph is next used
+(`Closures.settle`): a closure at another version than the graph is built again from the edges of the graph.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ class Closures:
     def __init__(self) -> None:
         self._origin = object()  # see `Graph`
         self._kept: dict[frozenset[str] | None, LabelClosure] = {}
-        self._unshown: list[tuple[LabelClosure, Touched | None]] = []  # what the last batch touched; None: much
+        self._unshown: dict[LabelClosure, Touched | None] = {}  # what views have not seen yet; None: much
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -48,12 +51,29 @@ class Closures:
         """Return the closure over some labels, if there is one."""
         return self._kept.get(labels)
 
-    def remove(self, labels: frozenset[str] | None) -> None:
-        """Change the closure over some labels no more."""
-        self._kept.pop(labels, None)
+    def remove(self, closure: LabelClosure) -> None:
+        """Change a closure no more; another one over the same labels stays."""
+        if self._kept.get(closure.labels) is closure:
+            del self._kept[closure.labels]
+        self._unshown.pop(closure, None)
 
     def add(self, closure: LabelClosure, edges: LabelledEdges, number: int) -> None:
         """Build a closure at a version, and change it with the others from then on."""
+        self._build(closure, edges, number)
+        self._kept[closure.labels] = closure
+
+    def settle(self, edges: LabelledEdges, number: int) -> None:
+        """Build those closures again that are not at this version of the graph: a batch was interrupted.
+
+        They are as if they were new: they do not know what the last batch changed.
+        """
+        for closure in self:
+            if closure.version != number:
+                self._unshown[closure] = None
+                self._build(closure, edges, number)
+
+    def _build(self, closure: LabelClosure, edges: LabelledEdges, number: int) -> None:
+        """Build a closure at a version of the graph."""
         mine, table, door = edges.among(closure.labels), edges.vertices, closure.parts.door
         with door.changing() as version, progress("building", 1) as shown_as:
             shown_as.at(f"closing {shown(closure.labels)}")
@@ -61,7 +81,6 @@ class Closures:
                 door.advance(lambda: door.engine.init(mine.edges, table.extent), mend=lambda: None)
             graph = Graph(table, mine, self._origin)
             door.publish(Version(graph, graph, number, engine=version.engine, backend=version.backend))
-        self._kept[closure.labels] = closure
 
     @contextmanager
     def advancing(self, edges: LabelledEdges, batch: Batch) -> Iterator[None]:
@@ -69,23 +88,26 @@ class Closures:
         with ExitStack() as held:
             done = []
             for closure in self:
-                version = held.enter_context(closure.parts.door.changing())
-                done.append((closure, *self._advanced(closure, version, edges, batch)))
+                door = closure.parts.door
+                held.enter_context(door.changing())
+                door.restore()  # after an interrupt; a batch without work for the engine would publish over it
+                done.append((closure, *self._advanced(closure, door.now, edges, batch)))
             yield
+            for closure, _, touched in done:  # views that have missed a batch have to see everything
+                self._unshown[closure] = None if closure in self._unshown else touched
             for closure, version, _ in done:
                 closure.parts.door.publish(version)
-            self._unshown = [(closure, touched) for closure, _, touched in done]
 
     def show(self) -> None:
         """Bring the views of all closures to the version that was published."""
         failures = []
-        unshown, self._unshown = self._unshown, []
-        for closure, touched in unshown:
+        for closure, touched in list(self._unshown.items()):
             try:
                 with closure.parts.door.changing():
                     closure.parts.views.show(touched)
-            except SessionError as error:  # noqa: PERF203  (the others are brought up to date)
+            except SessionError as error:  # the others are brought up to date
                 failures.append(error)
+            del self._unshown[closure]
         if failures:
             raise failures[0]
 

@@ -17,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges, EdgeSet, distinct, edges_of, keys_of
+from dyntc_spark.errors import InputError
 from dyntc_spark.graph.batch import net_effect, only_used, refuse_redundant, renumbered
 from dyntc_spark.graph.history import Tally
-from dyntc_spark.graph.inputs import Ends
+from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
 from dyntc_spark.graph.kinds import taken
 from dyntc_spark.graph.labels.rows import Rows
+from dyntc_spark.graph.names import names_of
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Flags, Indices
 
@@ -123,6 +125,15 @@ class LabelledEdges:
         _, new = self.vertices.numbered(Ends(further, further))
         return LabelledEdges(self.vertices.added(new, self.vertices.allotted(len(new))), self.by_label)
 
+    def without(self, names: pa.Array) -> LabelledEdges:
+        """Return the same edges, without vertices that have none; refuse others."""
+        numbers, every = self.vertices.known_numbers(names), self.among(None).edges
+        held = np.isin(numbers, every.sources) | np.isin(numbers, every.targets)
+        if held.any():
+            vertex = names[int(np.argmax(held))].as_py()
+            raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
+        return LabelledEdges(self.vertices.dropped(numbers), self.by_label)
+
     def _closed_up(self, inserted: dict[str, Edges]) -> tuple[dict[str, Edges], Indices]:
         """Give new vertices their numbers; return also which of the new names are in use."""
         labels, counts = list(inserted), [len(edges) for edges in inserted.values()]
@@ -156,3 +167,17 @@ def effect(batch: Batch, before: EdgeSet, after: LabelledEdges, wanted: Iterable
     pairs = edges_of(keys)
     were, are = before.has(pairs), after.has(pairs, wanted)
     return edges_of(keys[are & ~were]), edges_of(keys[were & ~are])
+
+
+def within(edges: LabelledEdges, wanted: Iterable[str] | None, rows: Rows, *, strict: bool) -> pa.Table:
+    """Return what changes would come to among the edges that have one of the labels: ``op``, ``src``, ``dst``."""
+    batch = edges.planned(rows, strict=strict)
+    after = edges.after(batch._replace(added=batch.added[:0]))  # the table of vertices stays
+    sides = effect(batch, edges.among(wanted), after, wanted)
+    ends = [np.concatenate([getattr(side, end) for side in sides]) for end in ("sources", "targets")]
+    src, dst = (
+        pa.array(names_of(numbers, edges.vertices.names, batch.added, batch.new), rows.ends.src.type)
+        for numbers in ends
+    )
+    op = pa.array(np.repeat([INSERT, DELETE], [len(side) for side in sides]), pa.string())
+    return pa.table([op, src, dst], ["op", "src", "dst"])

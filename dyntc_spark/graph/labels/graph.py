@@ -23,21 +23,20 @@ import pyarrow as pa
 
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.errors import ClosedError, InputError, OptionError
+from dyntc_spark.errors import ClosedError, OptionError
 from dyntc_spark.graph.asking import Table, Vertex
-from dyntc_spark.graph.batch import BatchResult
+from dyntc_spark.graph.batch import BatchResult, ChangedPairs
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Tally
-from dyntc_spark.graph.inputs import DELETE, INSERT, read_vertices
+from dyntc_spark.graph.inputs import read_vertices
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.labels.arrow import LabelledArrow
 from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels
 from dyntc_spark.graph.labels.closures import Closures
-from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
+from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, within
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
 from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
 from dyntc_spark.graph.misuse import refuse_copy
-from dyntc_spark.graph.names import names_of
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, session_at_hand, session_for
@@ -60,7 +59,8 @@ class LabelledGraph:
     """A directed graph whose edges have labels, with closures over sets of labels, kept up to date together.
 
     An edge is there once with each of its labels. Every change is one atomic batch for all closures: when it is
-    refused, all of them answer as before. Any number of threads may ask and change.
+    refused, all of them answer as before. Any number of threads may ask and change. What a batch has changed each
+    closure tells by its ``changes``; ``won`` and ``lost`` of the result, one number for all of them, are None.
 
     Examples
     --------
@@ -133,10 +133,14 @@ class LabelledGraph:
         """Save the graph to a location, a path or a schema of the catalog, and attach it to that.
 
         From then on each batch is durable there before the call returns. Closures are not stored: they are built
-        from the edges when they are asked for.
+        from the edges when they are asked for. At the location that the graph is attached to already, all is there:
+        nothing is written.
         """
         with self._changing() as now:
             place = Place(session_at_hand(self._spark), location)
+            if self._store is not None and self._store.is_at(place):
+                self._store.require_changeable()
+                return
             found, nothing = LabelledArrow(now.edges), now.edges.vertices.names([])
             whole = Change(found.edges(), found.edges()[:0], now.edges.vertices.names(), nothing)
             with place.writing():
@@ -167,14 +171,15 @@ class LabelledGraph:
         with self._changing():
             if self._store is None or self._store.is_past:
                 raise OptionError("a graph at the last version of a location", f"{self!r}", "Call open(location).")
-            store, self._store = self._store, None
+            store = self._store
             try:
+                self._store = None  # what is done from here on is there already
+                store.version = self._now.number  # whatever an interrupt has left
                 for later in store.later():
                     self._follow(later)
-                    store.version = later.version
-                store.uncertain = False
+                store.reached(self._now.number)
             finally:
-                self._store = store
+                store.version, self._store = self._now.number, store
             return self._now.number
 
     def use(self, spark: SparkSession) -> None:
@@ -267,14 +272,8 @@ class LabelledGraph:
         with self._changing() as now:
             if not len(names):
                 return BatchResult(now.number)
-            table = now.edges.vertices
-            numbers, every = table.known_numbers(names), now.edges.among(None).edges
-            held = np.isin(numbers, every.sources) | np.isin(numbers, every.targets)
-            if held.any():
-                vertex = names[int(np.argmax(held))].as_py()
-                raise InputError("vertices without edges", f"{vertex!r}, which has some", "Delete its edges first.")
-            edges = LabelledEdges(table.dropped(numbers), now.edges.by_label)
-            return self._done(now, edges, Batch({}, {}, names[:0], numbers[:0], Tally()), encoded(names)[1])
+            batch = Batch({}, {}, names[:0], np.arange(0), Tally())
+            return self._done(now, now.edges.without(names), batch, encoded(names)[1])
 
     def close(self) -> None:
         """Let all closures go, with what they have on Spark; whatever is asked from now on is an error."""
@@ -329,23 +328,12 @@ class LabelledGraph:
 
     def within(self, labels: frozenset[str] | None, changes: Table, names: Names, *, strict: bool) -> pa.Table:
         """Return what changes of labelled edges come to among some labels: ``op``, ``src``, ``dst``."""
-        rows = read_changes(changes, names[:4], names[4])
-        edges = self._standing().edges
-        batch = edges.planned(rows, strict=strict)
-        after = edges.after(batch._replace(added=batch.added[:0]))  # the table of vertices stays
-        sides = effect(batch, edges.among(labels), after, labels)
-        ends = [np.concatenate([getattr(side, end) for side in sides]) for end in ("sources", "targets")]
-        src, dst = (
-            pa.array(names_of(numbers, edges.vertices.names, batch.added, batch.new), rows.ends.src.type)
-            for numbers in ends
-        )
-        op = pa.array(np.repeat([INSERT, DELETE], [len(side) for side in sides]), pa.string())
-        return pa.table([op, src, dst], ["op", "src", "dst"])
+        return within(self._standing().edges, labels, read_changes(changes, names[:4], names[4]), strict=strict)
 
-    def forget(self, labels: frozenset[str] | None) -> None:
-        """Let the closure over some labels go."""
+    def forget(self, closure: LabelClosure) -> None:
+        """Let a closure go."""
         with self._lock:
-            self._closures.remove(labels)
+            self._closures.remove(closure)
 
     # --- helpers -----------------------------------------------------------------------------
 
@@ -359,9 +347,11 @@ class LabelledGraph:
 
     @contextmanager
     def _changing(self) -> Iterator[Standing]:
-        """Be the only one who changes something; give the version that is current."""
+        """Be the only one who changes something; give the version that is current, at which all closures are."""
         with self._lock:
-            yield self._standing()
+            now = self._standing()
+            self._closures.settle(now.edges, now.number)
+            yield now
 
     def _change(self, rows: Rows, *, strict: bool) -> BatchResult:
         with self._changing() as now:
@@ -392,7 +382,13 @@ class LabelledGraph:
             self._store.require_changeable()
         with self._closures.advancing(edges, batch):
             self._write(edges, batch, edges.vertices.names([]) if dropped is None else dropped)
-        self._now = Standing(edges, now.number + 1, now.tally + batch.last)
+        last, number = batch.last, now.number + 1
+        self._now = Standing(edges, number, now.tally + last)
+        if self._store is not None:
+            self._store.reached(number)
         self._closures.show()
-        last = batch.last
-        return BatchResult(now.number + 1, last.inserted, last.deleted, last.ignored)
+        if self._store is not None:
+            self._store.compact()
+        # Each closure has pairs of its own: its changes() tell, and no one number does.
+        pairs = ChangedPairs((lambda: None) if last.inserted or last.deleted else None)
+        return BatchResult(number, last.inserted, last.deleted, last.ignored, pairs)

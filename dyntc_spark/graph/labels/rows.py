@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.errors import InputError
+from dyntc_spark.errors import InputError, MissingColumnError
 from dyntc_spark.graph.inputs import Ends, as_ends, column_names, in_order, insertions, read_columns
 from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.spark_columns import refuse_odd_names
@@ -44,7 +44,7 @@ def read_edges(data: Any, names: Sequence[str], *, inserting: bool) -> Rows:  # 
     >>> rows.labels, rows.named(1)
     (['member', 'viewer'], ('staff', 'wiki', 'viewer'))
     """
-    src, dst, label = read_columns(data, names)
+    src, dst, label = _columns(data, names)
     ends = as_ends(src, dst, names[:2])
     return Rows(ends, *places_of(label, names[2]), np.full(len(ends), inserting))
 
@@ -56,7 +56,7 @@ def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # no
     """
     refuse_odd_names([*names, timestamp])
     timed = [timestamp] if timestamp in column_names(data) else []
-    op, src, dst, label, *times = read_columns(data, [*names, *timed])
+    op, src, dst, label, *times = _columns(data, [*names, *timed])
     ends, inserting = as_ends(src, dst, names[1:3]), insertions(op, names[0])
     read = Rows(ends, *places_of(label, names[3]), inserting)
     if not times and not is_frame(data):
@@ -67,6 +67,15 @@ def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # no
     order = in_order(edges, inserting, times, timestamp, lambda row: read.named(row)[:2])
     src, dst = (column.take(pa.array(order)) for column in (ends.src, ends.dst))
     return Rows(Ends(src, dst), read.label[order], read.labels, inserting[order])
+
+
+def _columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401
+    """Return the columns called ``names``; where one is missing, the error says how labels are named, too."""
+    try:
+        return read_columns(data, names)
+    except MissingColumnError as error:
+        remedy = "Give tuples of these, or name the columns with src=, dst=, label= and op=; others do no harm."
+        raise MissingColumnError(error.expected, error.came, remedy) from error
 
 
 def places_of(column: pa.Array, name: str) -> tuple[Indices, list[str]]:

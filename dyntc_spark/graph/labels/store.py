@@ -82,7 +82,8 @@ class LabelledStore:
     def __init__(self, place: Place, version: int, kind: pa.DataType) -> None:
         self.place, self.version, self._kind = place, version, kind
         self.is_past = False  #: whether it was opened at a version that need not be the last
-        self.uncertain = False  #: whether a version may have been published or not
+        #: Whether there may be a version that the graph in memory has not reached.
+        self.uncertain = False
 
     @classmethod
     def create(cls, place: Place, version: int, whole: Change, kind: pa.DataType) -> LabelledStore:
@@ -95,6 +96,7 @@ class LabelledStore:
                 raise place.refused(f"a graph in the table {table!r}")
         store = cls(place, version - 1, kind)
         store.write(whole)
+        store.reached(version)
         return store
 
     def require_changeable(self) -> None:
@@ -105,8 +107,16 @@ class LabelledStore:
         if self.uncertain:
             raise ConflictError(at, "a version that may have been published, or not", "Call refresh(), which tells.")
 
+    def reached(self, version: int) -> None:
+        """Take note that the graph in memory is at a version that is there."""
+        self.version, self.uncertain = version, False
+
     def write(self, change: Change) -> None:
-        """Publish the next version; when this raises, nothing was published, unless the store is ``uncertain`` then."""
+        """Publish the next version; when this raises, nothing was published, unless the store is ``uncertain`` then.
+
+        It is ``uncertain`` afterwards, too, until the graph says by `reached` that it has the version: an interrupt
+        may come before.
+        """
         version, token = self.version + 1, uuid.uuid4().hex
         table = self._table(version, token, change)
         failure: Exception | None = None
@@ -125,13 +135,15 @@ class LabelledStore:
                     f"{type(error).__name__}: {brief(error)}",
                     "Call refresh(), which tells; until then the graph takes no changes.",
                 ) from (failure or error)
-            self.uncertain = False
             if found != token:
+                self.uncertain = False
                 if found is None and failure is not None:
                     raise self.place.problem(failure, f"publishing version {version}") from failure
                 raise self.place.conflict(f"publishing version {version}") from failure
-            self.version = version
-            self._compact()
+
+    def is_at(self, place: Place) -> bool:
+        """Return whether this is the location, and the graph is still there."""
+        return self.place.location == place.location and place.exists(TABLE)
 
     def later(self) -> list[Later]:
         """Return the versions behind the last one that is known, in their order."""
@@ -145,12 +157,12 @@ class LabelledStore:
         found = self.place.read(TABLE, lambda column: column("version") == version)
         return found.column("token")[0].as_py() if found is not None and found.num_rows else None
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
         """Write the table as few files now and then. It says the same: a failure does no harm."""
         if self.version % COMPACT_VERSIONS:
             return
         try:
-            with self.place.translating("compacting it"):
+            with self.place.writing(), self.place.translating("compacting it"):
                 self.place.compact(TABLE)
         except DyntcError as error:
             _log.warning("%s", error)
@@ -195,7 +207,7 @@ def loaded(place: Place, version: int | None = None) -> tuple[LabelledStore, Lab
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         remedy = "Restore the table to an older state with Delta's RESTORE."
         raise DamagedBlockError(f"versions without gaps in {place.location!r}", f"{numbers[:20]}", remedy)
-    if version is not None and version not in numbers:
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version not in numbers):
         raise VersionError(
             f"a version from {numbers[0]} to {numbers[-1]}", f"{version!r}", "By default it is the last."
         )
