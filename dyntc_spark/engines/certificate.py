@@ -10,7 +10,7 @@ is certified where it lies: one job for the whole closure, and only what is miss
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
@@ -166,7 +166,7 @@ class Certify(Operation[Edges]):
         return joined(found)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _packed(lines: Sparse) -> certificate.Lines:

@@ -76,7 +76,7 @@ class PlainFirst:
 
     def _interpret(self, *arguments: object, **named: object) -> object:
         with _copying:  # by another thread, perhaps: a copy is used when it is whole
-            self._plain = self._plain or _plain(self._function)
+            self._plain = self._plain or _copied(self._function)
         began = time.thread_time()
         try:
             with np.errstate(all="ignore"):  # machine code wraps around in silence
@@ -90,6 +90,17 @@ class PlainFirst:
             name = f"*.{self._function.__qualname__}-{self._function.__code__.co_firstlineno}.py*.nbi"
             self._is_cached = self._cache_path is not None and any(Path(self._cache_path).glob(name))
         return self._is_cached
+
+
+def _copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as `_plain` does; where that is interrupted, no copy of a module is left that is not whole."""
+    whole = dict(_copies)
+    try:
+        return _plain(function)
+    except BaseException:
+        _copies.clear()
+        _copies.update(whole)
+        raise
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:

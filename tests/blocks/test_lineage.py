@@ -81,7 +81,7 @@ def test_a_failed_write_leaves_no_table(spark, monkeypatch):
     blocks = Plain.random(COUNTING, (20, 20), 0.2, 1).blocks(backend, SIZE)
     before = tables(spark)
     assert len(before) == 1
-    monkeypatch.setattr("dyntc_spark.blocks.spark.workers.transposing", lambda *_: _broken)
+    monkeypatch.setattr("dyntc_spark.blocks.matrix_tasks.transposing", lambda *_: _broken)
     with pytest.raises(SessionError, match="transpose matrix"):
         blocks.transpose()
     assert tables(spark) == before

@@ -7,6 +7,7 @@ from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines import transfer
+from dyntc_spark.engines.abilities import changes_of
 from dyntc_spark.engines.algebraic import build as algebraic_build
 from dyntc_spark.engines.algebraic import update as algebraic_update
 from dyntc_spark.engines.algebraic.engine import Algebraic
@@ -160,7 +161,7 @@ def test_a_batch_whose_lines_are_too_large_is_built_again(spark, make, monkeypat
         engine.apply(*batch)
     assert there.matrix.backend not in read
     assert here.matrix.backend in read
-    assert there.changes() is None
+    assert changes_of(there) is None
     every = np.divmod(np.arange(n * n), n)
     assert np.array_equal(there.query(*every), here.query(*every))
     assert there.stats()["pairs"] == here.query(*every).sum() - n

@@ -49,11 +49,11 @@ def check(made, tables):
     assert made.reaches("z", "z")
     assert made.stats()["edges"] == 2
     made.apply([("insert", "c", "z"), ("delete", "a", "b")])
-    edges = made._attributes.of_edges(made.edges())
+    edges = made._parts.interop.attributes.of_edges(made.edges())
     assert edges.columns == tables.edges.columns
     assert rows(edges.where("src = 'b'")) == [("b", "c", "knows"), ("b", "c", "likes")]
     assert edges.where("src = 'c'").collect()[0].relation is None
-    vertices = made._attributes.of_vertices(made.vertices())
+    vertices = made._parts.interop.attributes.of_vertices(made.vertices())
     assert rows(vertices) == VERTICES
 
 
@@ -74,8 +74,8 @@ def test_a_graphframe_there_and_back(graphframe):
 
 def test_a_closure_of_plain_edges_as_tables(spark):
     made = DynamicClosure.from_edges([(1, 2)], spark=spark)
-    assert rows(made._attributes.of_vertices(made.vertices())) == [(1,), (2,)]
-    assert made._attributes.of_edges(made.edges()).columns == ["src", "dst"]
+    assert rows(made._parts.interop.attributes.of_vertices(made.vertices())) == [(1,), (2,)]
+    assert made._parts.interop.attributes.of_edges(made.edges()).columns == ["src", "dst"]
 
 
 def test_without_the_package(tables, monkeypatch):

@@ -73,6 +73,20 @@ def test_what_is_in_the_cache_is_loaded_at_once(summed, monkeypatch):
     assert sum(again.stats.cache_hits.values()) == 1
 
 
+def test_an_interrupt_leaves_no_copy_that_is_not_whole(summed, monkeypatch):
+    monkeypatch.setattr(plain_first, "_copies", {})
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plain_first, "setattr", interrupted, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            summed(np.array([0, WORD], np.uint64), 1)
+    assert plain_first._copies == {}
+    assert summed(np.array([0, WORD], np.uint64), 1)[1]
+
+
 CLOSURES = """
 import random
 from concurrent.futures import ThreadPoolExecutor

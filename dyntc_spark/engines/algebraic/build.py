@@ -23,7 +23,7 @@ an update that is folded in at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -126,7 +126,7 @@ class WeightedGraph:
         return bool(np.bincount(self.component).max(initial=0) <= LARGEST)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class Component(NamedTuple):
