@@ -117,7 +117,7 @@ class VertexTable:
         index = self._known()
         found = np.fromiter(map(index.get, hashable(names), repeat(-1)), np.int64, len(names))
         if len(index) > len(self):  # it has vertices of later tables
-            found[found >= self.extent] = -1
+            found[found >= self._extent] = -1
             found[self._slots(found) < 0] = -1
         return found
 
@@ -131,7 +131,7 @@ class VertexTable:
         places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))
         numbers = self.numbers(different)
         new = (numbers < 0).nonzero()[0]
-        numbers[new] = np.arange(self.extent, self.extent + len(new))
+        numbers[new] = np.arange(self._extent, self._extent + len(new))
         found = numbers[places]
         return Edges(found[: len(ends)], found[len(ends) :]), taken(different, new)
 
@@ -140,7 +140,7 @@ class VertexTable:
         if not count:
             return _NOTHING
         more = max(count - len(self._free), 0)
-        return np.concatenate([self._free[:count], np.arange(self.extent, self.extent + more)])
+        return np.concatenate([self._free[:count], np.arange(self._extent, self._extent + more)])
 
     def added(self, names: pa.Array, numbers: Indices) -> VertexTable:
         """Return the table in which new vertices have numbers: those that were allotted to them, or behind all others.
@@ -152,8 +152,8 @@ class VertexTable:
         stored, shared = (self._stored, self._shared) if len(self) else ((), None)  # else of another type, perhaps
         if shared is None or shared.filled > self._filled:
             shared = Slots(self._slots(), self._filled if len(self) else 0)
-        reused = int(np.count_nonzero(numbers < self.extent))  # the first that are free
-        extent = self.extent + len(numbers) - reused
+        reused = int(np.count_nonzero(numbers < self._extent))  # the first that are free
+        extent = self._extent + len(numbers) - reused
         shared.fill(numbers, extent)
         index = self._index
         if index is not None and len(index) == len(self):
@@ -179,7 +179,7 @@ class VertexTable:
         if 2 * len(kept) < filled:
             stored, filled = (self.names(kept),), len(kept)
             slots[kept] = np.arange(len(kept))
-        return VertexTable(stored, Slots(slots, filled), self.extent, np.union1d(self._free, gone), index)
+        return VertexTable(stored, Slots(slots, filled), self._extent, np.union1d(self._free, gone), index)
 
     def require_kind(self, kind: pa.DataType, sample: str = "") -> None:
         """Refuse names of another type than the graph's vertices have."""

@@ -16,6 +16,7 @@ from tests.engines.lanes_oracle import as_edges, reached
 
 EVERYBODY = {"Movable", "Certifies", "ShowsBlocks", "RowsOnSpark"}
 LANES = EVERYBODY | {
+    "CountsChanges",
     "InLanes",
     "RemembersChanges",
     "ChangesOnSpark",

@@ -78,6 +78,7 @@ def rows(frame):
     return set(found)
 
 
+@pytest.mark.classic
 @pytest.mark.usefixtures("small")
 def test_every_way_to_make_a_batch(spark, monkeypatch):
     """Apart, here, by a build, with other numbers: each is compared on Spark, and no pair is collected."""

@@ -60,6 +60,7 @@ def test_every_engine(spark, engine):
     require_right(spark, closure, plain)
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("backend", ["local", "spark"])
 def test_words_with_all_bits_and_batches(spark, backend):
     plain = Plain(drawn(4, 160, 180))

@@ -72,6 +72,7 @@ def without_contradictions(batch):
     return [(op, *edge) for edge, op in {tuple(edge): op for op, *edge in batch}.items()]
 
 
+@pytest.mark.classic
 def test_the_same_answers_as_a_plain_search(spark, came):
     start = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("x", "y"), ("a", "b")]
     closure, plain = on_spark(spark, start), Plain(start)

@@ -46,6 +46,7 @@ def test_dataframes_have_the_same_answers(spark):
         assert (found.columns, rows(found)) == (same.column_names, listed(same)), question
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize(("engine", "backend"), [("lanes", "local"), ("lanes", "spark"), ("centres", "spark")])
 def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
     c, here = DynamicClosure.from_edges(EDGES, spark, engine, backend), DynamicClosure.from_edges(EDGES)

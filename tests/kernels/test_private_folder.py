@@ -19,7 +19,9 @@ if not hasattr(os, "geteuid"):
 CALL = """
 import numpy as np
 from dyntc_spark.kernels import bits
-print(bits.count(np.ones((2, 3), np.uint64)))
+from dyntc_spark.kernels.plain_first import compiling_all
+with compiling_all():
+    print(bits.count(np.ones((2, 3), np.uint64)))
 """
 
 
