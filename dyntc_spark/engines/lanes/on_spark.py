@@ -89,7 +89,7 @@ class OnSpark:
     @classmethod
     def nothing(cls, backend: SparkBackend) -> OnSpark:
         """Return a place without stripes."""
-        return cls(Blocks(backend, (), np.zeros(0, np.int64)), np.zeros(0, np.bool_))
+        return cls(Blocks.nothing(backend), np.zeros(0, np.bool_))
 
     # --- batches -----------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class OnSpark:
         """Return all blocks, and what is newer than these; None where there are no stripes."""
         stored, held = self.stored, version.stripes
         if len(stored.firsts):
-            return stored.frame(stored.firsts), self.newer(version)
+            return stored.layers.rows(stored.firsts), self.newer(version)
         every = np.arange(len(held.starts), dtype=np.int32)
         overlay = Overlay(every[:0], payload.picked(held, every[:0]), {0: len(every)}, len(every))
         if not version.vertices:
