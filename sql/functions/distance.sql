@@ -1,6 +1,6 @@
--- <prefix>_distance(a, b): how many edges a shortest path from a to b has; null where there is none.
+-- <prefix>_distance(a, b): how many edges a shortest path from a to b has; one row, null where there is no path.
 CREATE OR REPLACE TEMPORARY FUNCTION {prefix}_distance(a {vertex} COMMENT 'where it begins', b {vertex} COMMENT 'where it ends')
-RETURNS INT
+RETURNS TABLE (distance INT COMMENT 'edges of a shortest path')
 RETURN
 SELECT max(found.hops)
 FROM (
