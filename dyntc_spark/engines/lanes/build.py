@@ -21,7 +21,7 @@ UNBOUNDED = 2**62
 #: Ranges of stripes that threads build side by side, for each core; and components from which on that pays.
 RANGES, MANY = 4, 1 << 14
 #: Most stripes that are built by both numberings, to see which takes less room; and components from which on.
-SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
+SAMPLES, WORTH_A_SAMPLE = 24, 1 << 10
 #: What the depth-first numbers have to take beside those of the tree cover, for a sample is not exact.
 CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a small closure takes, and of what a large one takes, from so
@@ -42,7 +42,7 @@ def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
         return cover
     search = _plan(offsets, targets, np.arange(count, dtype=np.int32))
     total = -(-count // width)
-    samples = min(SAMPLES, 2 + total // (16 * build.TOGETHER))
+    samples = min(SAMPLES, 8 + total // 32)
     begins = [(2 * k + 1) * total // (2 * samples) for k in range(samples)]
     most = CLEARLY_LESS * _sampled(cover, width, begins, UNBOUNDED)
     return search if _sampled(search, width, begins, most) < most else cover
