@@ -6,8 +6,9 @@ and the place knows where all others are. In this process all of them are at han
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from dyntc_spark.engines.lanes.build import UNBOUNDED, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate
 from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.columns import Columns, add, columns
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges
 from dyntc_spark.kernels.lanes.payload import Block, byte_sizes, held_pairs, of_lists
 from dyntc_spark.kernels.lanes.steps import Lost
@@ -35,6 +37,7 @@ HERE, APART, BUILT, OTHER_NUMBERS = "here", "apart", "built", "other numbers"
 #: Components with other members, up to which lanes are asked whether they reach one of them.
 FEW_CHANGED = 64
 NONE = np.zeros(0, np.int32)
+_ADDING = threading.Lock()  # to an index of columns
 
 
 class Batch(NamedTuple):
@@ -173,16 +176,17 @@ class WorksApart(Protocol):
 
 @dataclass(frozen=True)
 class InProcess:
-    """All stripes are at hand."""
+    """All stripes are at hand; from the first question for ancestors on there is an index of columns."""
 
     backend: str = "local"
     least_looks: int = 4096
+    index: list[Columns] = field(default_factory=list, compare=False)  #: none, or one with all that the stripes reach
 
     def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
         """Build the stripes, by several threads where they are many."""
         del sizes, count
         stripes, looks = built(plan, width, UNBOUNDED if budget is None else budget)
-        return Built(stripes, self, looks)
+        return Built(stripes, InProcess(), looks)
 
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near:
         """Do nothing: they are at hand."""
@@ -190,8 +194,12 @@ class InProcess:
         return Near(stripes, NONE, None, self)
 
     def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> InProcess:
-        """Do nothing: there is no other copy."""
-        del altered, stripes, sizes, plan
+        """Add the stripes to the index, if there is one: there is no other copy."""
+        del sizes, plan
+        if not self.index:  # a reader of the version before may make one just now, of that version
+            return InProcess()
+        with _ADDING:  # a trial may share it
+            add(self.index[0], stripes, altered)
         return self
 
     def recount(self, change: Change) -> None:
@@ -199,9 +207,9 @@ class InProcess:
         del change
 
     def padded(self, count: int) -> InProcess:
-        """Do nothing."""
+        """Forget the index, which has no place for further stripes."""
         del count
-        return self
+        return InProcess()
 
     def byte_sizes(self, stripes: Stripes) -> Offsets:
         """Return how many bytes each stripe takes."""
@@ -222,7 +230,9 @@ class InProcess:
 
     def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
         """Return for each of ``vertices`` what it reaches, or what reaches it, ascending."""
-        return answers.lists(version, vertices, forwards)
+        if not forwards and not self.index:
+            self.index.append(columns(version.stripes, len(version.members.size)))
+        return answers.lists(version, vertices, forwards, None if forwards else self.index[0])
 
     def pairs(self, version: Version) -> int:
         """Return how many pairs there are: a pass over the entries."""

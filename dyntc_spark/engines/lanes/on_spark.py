@@ -219,7 +219,7 @@ class OnSpark:
     def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
         """Return what vertices reach, or what reaches them: one job at most, which tells only that."""
         if not (version.stripes.lengths < 0).any():
-            return _HERE.lists(version, vertices, forwards)
+            return answers.lists(version, vertices, forwards)
         numbers = np.unique(version.members.component[vertices])
         offsets, found = self._rows(version, numbers) if forwards else self._columns(version, numbers)
         return answers.unfolded(version.members, vertices, numbers, offsets, found)
