@@ -72,9 +72,7 @@ def new_sweep(plan: Plan) -> Sweep:
     )
 
 
-def build(
-    plan: Plan, width: int, begin: int, end: int, budget: int, sweep: Sweep | None = None
-) -> tuple[Stripes, int]:
+def build(plan: Plan, width: int, begin: int, end: int, budget: int, sweep: Sweep | None = None) -> tuple[Stripes, int]:
     """Build the stripes from ``begin`` to ``end``; return them, and how many words were looked at.
 
     When they do not fit ``budget`` bytes, that is -1, and those that are missing are empty. Who builds several times
