@@ -32,7 +32,7 @@ from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
 from dyntc_spark.kernels.lanes.adjacency import keys_in
 from dyntc_spark.kernels.lanes.answers import Version
-from dyntc_spark.kernels.lanes.graph import Merges, condensed, insert_edges, split
+from dyntc_spark.kernels.lanes.graph import Graph, Merges, condensed, insert_edges, split
 from dyntc_spark.kernels.lanes.order import put_below
 from dyntc_spark.kernels.lanes.steps import Held, Lost
 from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
@@ -112,13 +112,34 @@ class State:
         made = place.built(plan, sizes, width, stripe_count, budget)
         #: Looks that a step of a batch may take before a build is cheaper.
         self.most_looks = max(made.looks, made.place.least_looks)
-        self.graph = new_graph(adjacency, component, members, plan.numbers, room)
+        self._graph = new_graph(adjacency, component, members, plan.numbers, room)
+        self._unmade: EdgeSet | None = None  # the edges of the working graph, where that is still to be made
         self._used = stripes.sizes(made.stripes)  # of the pools
         version = Version(self.graph.members, padded(made.stripes, stripe_count), vertices, len(adjacency[1]))
         self.closure = Closure(version, made.place)
         self._scratch = slots.scratch(room)
         self._pools = Recycled()
         self._deleting, self._inserting = GivenUp(), GivenUp()
+
+    def take(self, version: Version, used: tuple[int, int], looks: int, edges: EdgeSet) -> None:
+        """Let a closure answer that was made elsewhere, of these edges; ``used`` is of its pools.
+
+        The working graph is made when it is first needed. ``looks``: about as many as a build takes.
+        """
+        self.closure = Closure(version, self.closure.place)
+        self.most_looks = max(looks, self.closure.place.least_looks)
+        self._used, self._unmade = used, edges
+
+    @property
+    def graph(self) -> Graph:
+        """The working graph."""
+        if self._unmade is not None:
+            self.restore(self._unmade)
+        return self._graph
+
+    @graph.setter
+    def graph(self, made: Graph) -> None:
+        self._graph, self._unmade = made, None
 
     @property
     def version(self) -> Version:
