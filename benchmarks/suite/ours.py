@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from benchmarks.suite.system import NotTriedError, System
 from benchmarks.suite.workloads import Workload, lineage, made, random_digraph
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
-from dyntc_spark.engines.abilities import rows_on_spark
+from dyntc_spark.engines.abilities import TriesBatches, changes_of, rows_on_spark
 from dyntc_spark.engines.base import Engine
 
 #: Engines with n x n states that are there to study the paper; on Spark they are tried up to `FAR_VERTICES`.
@@ -105,6 +105,14 @@ class Ours(System):
 
     def query(self, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         return self.engine.query(sources, targets)
+
+    def what_if(self, inserted: Edges, deleted: Edges) -> Callable[[], tuple[Digest, Digest]] | None:
+        if self._far or not isinstance(self.engine, TriesBatches):
+            return None
+        trial = self.engine.trial()
+        trial.apply(inserted, deleted)
+        won, lost = changes_of(trial) or (Edges.of(), Edges.of())
+        return lambda: (Digest.of([(won.sources, won.targets)]), Digest.of([(lost.sources, lost.targets)]))
 
     def counters(self) -> Mapping[str, int]:
         return self._session.counters() if self._session else {}

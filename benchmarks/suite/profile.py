@@ -108,7 +108,8 @@ def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
             times = 1 if what.startswith("batch") else REPEATS
             before, _ = session.counters(), log.new()
             seconds = [_seconds(partial(action, far)) for _ in range(times)]
-            jobs = (session.counters()["jobs"] - before["jobs"]) / times
+            after = session.counters()
+            jobs, shuffled = ((after[name] - before[name]) / times for name in ("jobs", "shuffled"))
             used = {name: value / times for name, value in log.new().items()}
             here = min(_seconds(partial(action, near)) for _ in range(times))
             total = statistics.fmean(seconds)
@@ -124,6 +125,7 @@ def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
                     "seconds": total,
                     "jobs": jobs,
                     "bytes": used["bytes"],
+                    "shuffled": shuffled,
                     "in process": here,
                     **{f"{k} seconds": v for k, v in shares.items()},
                 }
