@@ -53,9 +53,7 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     if "lanes" not in lines:
         return None
     again = sorted((seconds, name) for name, seconds in _init_seconds(results, workload).items() if name in AGAIN)[:3]
-    figure, axes = _axes()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    figure, axes = _logarithmic()
     ends = []
     for name, points in lines.items():
         axes.plot(*zip(*points, strict=True), "-" if name == "lanes" else "--", marker=".", color=OURS, linewidth=2)
@@ -70,7 +68,8 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     title = f"{_facts(results, workload)}: {changes} {brief(ours)}"
     if again:
         title += f", a new start {brief(again[0][0])} or more"
-    axes.set(xlabel="changes in a batch", ylabel="seconds", title=title)
+    axes.set_xlabel("changes in a batch")
+    axes.set_title(title, loc="left")
     return _saved(figure, path, f"batches-{workload}")
 
 
@@ -88,16 +87,15 @@ def _recent(results: dict[str, Any], path: Path) -> Path | None:
     lines = {name: curve(results, "recent", name, "recent") for name in ("lanes", "centres")}
     if any(len(points) < 2 for points in lines.values()):
         return None
-    figure, axes = _axes()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    figure, axes = _logarithmic()
     for (name, points), color in zip(lines.items(), (OURS, OTHER_ENGINE), strict=True):
         axes.plot(*zip(*points, strict=True), marker=".", color=color, linewidth=2)
         _label_ends(axes, points[-1][0], [(points[-1][1], f"engine {name}", color)])
     (_, ours), (_, theirs) = lines["lanes"][0], lines["centres"][0]
     fast, ratio = ("lanes", theirs / ours) if ours < theirs else ("centres", ours / theirs)
     title = f"{_facts(results, 'recent')}, edges that come and go: {fast} is {ratio:.2g} times as fast for one"
-    axes.set(xlabel="edges that come, as many go", ylabel="seconds", title=title)
+    axes.set_xlabel("edges that come, as many go")
+    axes.set_title(title, loc="left")
     return _saved(figure, path, "recent")
 
 
@@ -106,7 +104,8 @@ def _what_if(results: dict[str, Any], path: Path) -> Path | None:
     seconds, best = compare.medians(results), None
     for workload, facts in results["workloads"].items():
         phase = facts.get("what_if", "")
-        found = {name: value for (where, what, name), value in seconds.items() if (where, what) == (workload, phase)}
+        here = {name: value for (where, what, name), value in seconds.items() if (where, what) == (workload, phase)}
+        found = {name: value for name, value in here.items() if name not in STUDIES}
         peers = [name for name in found if not systems.is_ours(name)]
         if "lanes" in found and peers and (best is None or (len(peers), facts["pairs"]) > best[0]):
             best = (len(peers), facts["pairs"]), workload, found, phase.partition("/")[2]
@@ -148,7 +147,8 @@ def _bars(seconds: dict[str, float], path: Path, name: str, title: str) -> Path 
     axes.bar_label(bars, [brief(value) for _, value in kept], padding=4)
     axes.set_xscale("log")
     axes.margins(x=0.15)
-    axes.set(title=title, xticks=[])
+    axes.set(xticks=[], xlabel="logarithmic scale")
+    axes.set_title(title, loc="left")
     axes.minorticks_off()
     axes.grid(visible=False)
     for side in ("bottom", "top", "right"):
@@ -171,7 +171,8 @@ def _label_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]]) -> 
     above = 0.0
     for y, name, color in sorted(ends):
         above = max(y, above * step)
-        axes.annotate(name, (x, above), (6, 0), textcoords="offset points", va="center", color=color, fontsize=9)
+        place = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+        axes.annotate(name, (x, above), (6, 0), color=color, fontsize=9, **place)
 
 
 def _facts(results: dict[str, Any], workload: str) -> str:
@@ -203,9 +204,18 @@ def _axes() -> tuple[Any, Any]:
     return figure, axes
 
 
+def _logarithmic() -> tuple[Any, Any]:
+    """Return axes with logarithmic scales, on which numbers are written out."""
+    figure, axes = _axes()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: brief(value))
+    return figure, axes
+
+
 def _saved(figure: Any, path: Path, name: str) -> Path:
-    for axes in figure.axes:
-        axes.title.set_fontsize(11)
     file = path.with_name(f"{path.stem}-{name}.svg")
     figure.savefig(file, metadata={"Date": None})
     return file

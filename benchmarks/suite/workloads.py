@@ -262,10 +262,10 @@ def dense(n: int) -> Graph:
 
 
 def long_rows(n: int) -> Graph:
-    """Return an acyclic graph with four edges a vertex, to any later ones: a vertex reaches most of these."""
+    """Return an acyclic graph with eight edges a vertex, to any later ones: a vertex reaches most of these."""
     rng = np.random.default_rng((SEED, n, 5))
-    tails, heads = np.sort(rng.integers(n, size=(2, 6 * n)), axis=0)
-    return _parted(rng, n, tails, heads, start=4 * n)
+    tails, heads = np.sort(rng.integers(n, size=(2, 12 * n)), axis=0)
+    return _parted(rng, n, tails, heads, start=8 * n)
 
 
 def _parted(
