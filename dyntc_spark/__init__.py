@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix as LazyMatrix
     from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial as BooleanPolynomial
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "BatchResult",
     "BlockMatrix",

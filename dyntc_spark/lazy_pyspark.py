@@ -24,12 +24,12 @@ __all__ = ["F", "is_frame", "is_loaded", "pyspark_module", "spark_errors", "sql"
 
 
 def pyspark_module(name: str) -> Any:  # noqa: ANN401  (a module is whatever it holds)
-    """Import a module of pyspark.
+    """Import a module of pyspark, or pandas, which comes with it.
 
     Raises
     ------
     SetupError
-        There is no pyspark.
+        There is none.
 
     Examples
     --------
@@ -39,10 +39,10 @@ def pyspark_module(name: str) -> Any:  # noqa: ANN401  (a module is whatever it 
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != "pyspark":
+        if error.name not in {"pyspark", "pandas"}:
             raise
         raise SetupError(
-            "pyspark, which this question or change needs",
+            f"{error.name}, which this question or change needs",
             "an environment without it",
             'Install it: pip install "dyntc-spark[spark]", or "dyntc-spark[connect]" for the client of a server. '
             "What is asked of .arrow needs no Spark.",

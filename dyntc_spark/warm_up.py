@@ -31,6 +31,7 @@ def warm_up(spark: SparkSession | None = None) -> None:
             c = DynamicClosure.from_edges(edges, spark=spark, backend="spark")
             _change(c)
             c.pairs().count()
+            c.distance(A, B)
             c.close()
 
 

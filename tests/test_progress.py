@@ -1,7 +1,9 @@
-"""The progress line: on a terminal and after a while, else nothing."""
+"""The progress bar: on a terminal or in a notebook, and after a while; else nothing."""
 
 import io
+import sys
 import threading
+import types
 
 import pytest
 
@@ -33,6 +35,11 @@ class Terminal(io.StringIO):
         assert self.seen.wait(SECONDS), (text, self.getvalue())
 
 
+def is_gone(out):
+    _, line, after = out.getvalue().rsplit("\r", 2)
+    return line.isspace() and not after
+
+
 @pytest.fixture
 def _at_once(monkeypatch):
     monkeypatch.setattr(module, "DELAY", 0)
@@ -44,8 +51,11 @@ def test_a_terminal_sees_the_steps():
     out = Terminal()
     with progress("Init*", 4, out) as shown:
         shown.advance(2)
-        out.wait_for("Init* ############------------ 2/4")
-    assert out.getvalue().endswith("\r\x1b[K")  # and it is gone afterwards
+        out.wait_for(" 2/4 00:")
+        first = out.getvalue()
+        out.wait_for(" 2/4 00:")  # drawn again during one long step
+    assert first.startswith("\rInit* |")
+    assert is_gone(out)
 
 
 @pytest.mark.usefixtures("_at_once")
@@ -56,10 +66,10 @@ def test_work_inside_of_work_has_the_line():
         out.wait_for("numbering")
         with progress("Init*", 3, out) as inner:
             inner.advance()
-            out.wait_for("Init* ########---------------- 1/3")
+            out.wait_for(" 1/3 00:")
         outer.at("closing")
-        out.wait_for("closing")
-    assert not module._lines.shown
+        out.wait_for("1/2 00:00, closing")
+    assert not module._under_way.works
 
 
 @pytest.mark.usefixtures("_at_once")
@@ -73,8 +83,20 @@ def test_a_failure_takes_the_line_away():
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert out.getvalue().endswith("\r\x1b[K")
-    assert not module._lines.shown
+    assert is_gone(out)
+    assert not module._under_way.works
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_a_notebook_sees_them_too(monkeypatch):
+    out = Terminal()
+    monkeypatch.setattr(out, "isatty", lambda: False)
+    monkeypatch.setattr(sys, "stderr", out)
+    shell = types.SimpleNamespace(kernel="which runs the cells")
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    with progress("Init*", 4):
+        out.wait_for("Init* |")
+    assert is_gone(out)
 
 
 @pytest.mark.parametrize(("out", "delay"), [(io.StringIO(), 0), (Terminal(), 60)], ids=["no terminal", "soon done"])

@@ -12,7 +12,7 @@ from dyntc_spark.engines.abilities import blocks_of
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph import joins
 from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex, changes_table
+from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex, changes_table, for_one_pair
 from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.frames import frame
@@ -163,8 +163,14 @@ class Answers:
 
         With a table of pairs instead, one path for each of them: ``src`` and ``dst`` of the pair (the keywords
         name its columns), ``reachable``, ``hop``, ``hop_src``, ``hop_dst``. A pair that no path joins, and one of a
-        vertex and itself, has one row without a hop.
+        vertex and itself, has one row without a hop. A vertex that the graph does not have is an error.
+
+        Of a Spark DataFrame the answer is lazy, as that of `query`: tasks search, no row comes to the driver, and an
+        unknown vertex fails, with an error of Spark that names it, when the answer is worked out.
         """
+        if is_frame(source) and target is NO_TARGET:
+            with for_one_pair("explain"):
+                return joins.explained(source, *self._tables.searched(source), (src, dst))
         return self._tables.framed().explain(source, target, src, dst)
 
     def blocks(self) -> DataFrame:

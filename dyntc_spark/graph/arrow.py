@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.errors import MissingColumnError, OptionError, UnreachableError
+from dyntc_spark.errors import OptionError, UnreachableError
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.asking import (
     NO_TARGET,
@@ -26,6 +26,7 @@ from dyntc_spark.graph.asking import (
     Vertex,
     about,
     changes_table,
+    for_one_pair,
     known_pairs,
     numbering_one,
     numbering_pairs,
@@ -149,11 +150,8 @@ class Asked(Generic[_Made]):
         return self._make(graph, _table(Edges.of(path[:-1], path[1:])).add_column(0, "hop", hops), ENDS)
 
     def _explain_pairs(self, pairs: Table, src: str, dst: str) -> _Made:
-        try:
+        with for_one_pair("explain"):
             ends = read_ends(pairs, (src, dst))
-        except MissingColumnError as error:
-            remedy = f"{error.remedy} For one pair: explain(a, b)."
-            raise MissingColumnError(error.expected, error.came, remedy) from error
         of: list[int] = []  # for each row of the answer the row of the pair
         hops: list[int | None] = []
         steps: list[tuple[int, int]] = []

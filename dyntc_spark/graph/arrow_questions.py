@@ -22,6 +22,7 @@ from dyntc_spark.graph.asking import (
     about,
     changes_table,
     ends_table,
+    for_one_pair,
     known_pairs,
     numbering_pairs,
     pair_of,
@@ -29,10 +30,10 @@ from dyntc_spark.graph.asking import (
     vertices_table,
 )
 from dyntc_spark.graph.changed import Changed
-from dyntc_spark.graph.distances import distances
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.inputs import read_changes, read_ends
+from dyntc_spark.graph.paths import distances
 from dyntc_spark.graph.ranking import RANKED, By, ranked, require_ranking
 from dyntc_spark.graph.relations import Relations
 from dyntc_spark.graph.trials import tried
@@ -98,7 +99,8 @@ class ArrowQuestions:
         dst: str = "dst",
     ) -> pa.Table | int | None:
         """Return how many edges a shortest path has, or ``src``, ``dst`` and ``distance`` for each row of a table."""
-        ends = read_ends(source, (src, dst)) if target is NO_TARGET else pair_of(source, target)
+        with for_one_pair("distance"):
+            ends = read_ends(source, (src, dst)) if target is NO_TARGET else pair_of(source, target)
         numbering = numbering_pairs(ends, unknown)
 
         def asked(version: Version, closure: Reachability) -> tuple[Graph, Indices]:

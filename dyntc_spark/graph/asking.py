@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.errors import OptionError
+from dyntc_spark.errors import MissingColumnError, OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs import Ends, read_vertices
@@ -72,6 +73,16 @@ def numbering_one(vertex: Vertex) -> Callable[[Vertices], Indices]:
 def pair_of(source: Vertex, target: Vertex) -> Ends:
     """Read two vertices."""
     return Ends(read_vertices([source], "src"), read_vertices([target], "dst"))
+
+
+@contextmanager
+def for_one_pair(question: str) -> Iterator[None]:
+    """Where a table of pairs lacks a column, let the error say as well how one pair is asked."""
+    try:
+        yield
+    except MissingColumnError as error:
+        remedy = f"{error.remedy} For one pair: {question}(a, b)."
+        raise MissingColumnError(error.expected, error.came, remedy) from error
 
 
 def reachable(closure: Reachability, pairs: Edges) -> npt.NDArray[np.bool_]:

@@ -20,6 +20,7 @@ from dyntc_spark.graph.changed import Stored, changed_between
 from dyntc_spark.graph.current_views import CurrentViews
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Tally, Version
+from dyntc_spark.graph.misuse import checked_batch_id
 from dyntc_spark.graph.relations import Touched
 from dyntc_spark.graph.store import recorded
 from dyntc_spark.graph.store.checkpoint import Content
@@ -29,8 +30,6 @@ from dyntc_spark.progress import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_LONGEST_ID = 500
 
 _log = logging.getLogger(__name__)
 
@@ -89,14 +88,7 @@ class Attachment:
             return False
         if self.store is None:
             raise OptionError("a closure at a location, for a batch_id", "one in memory only", "Call save() first.")
-        if (
-            isinstance(batch_id, bool)
-            or not isinstance(batch_id, str | int)
-            or not 0 < len(str(batch_id)) <= _LONGEST_ID
-        ):
-            expected = f"a batch_id that is a number or a text of 1 to {_LONGEST_ID} characters"
-            raise OptionError(expected, f"{batch_id!r:.80}", "Leave it out where batches are not repeated.")
-        return self.store.has(str(batch_id))
+        return self.store.has(checked_batch_id(batch_id))
 
     def commit(self, version: Version, touched: Touched | None, batch: Batch) -> None:
         """Publish a batch that is done; then make its version the current one and let the views see it.

@@ -6,18 +6,15 @@ The class is what users see, and no more: each method calls the part that does t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex
+from dyntc_spark.graph.asking import Table, Vertex
 from dyntc_spark.graph.batch import BatchResult
+from dyntc_spark.graph.closure_questions import ClosureQuestions
 from dyntc_spark.graph.documented import documented_by
-from dyntc_spark.graph.explore.page import Page
-from dyntc_spark.graph.joins import UnknownRow
-from dyntc_spark.graph.misuse import refuse_copy, required_engine
+from dyntc_spark.graph.misuse import required_engine
 from dyntc_spark.graph.parts import SEEN, Parts
-from dyntc_spark.graph.ranking import By
 from dyntc_spark.graph.store.following import create_location_views
 from dyntc_spark.graph.stream import Stream
 from dyntc_spark.graph.upkeep import Verification
@@ -25,13 +22,12 @@ from dyntc_spark.graph.upkeep import Verification
 if TYPE_CHECKING:
     import networkx as nx
     from graphframes import GraphFrame
-    from matplotlib.axes import Axes
     from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import Self
 
 
 @documented_by(Parts, *SEEN)
-class DynamicClosure:
+class DynamicClosure(ClosureQuestions):
     """The closure of a directed graph, kept up to date while edges come and go.
 
     Every change is one atomic batch: when it is refused, the closure answers as
@@ -70,10 +66,7 @@ class DynamicClosure:
     """
 
     def __init__(self, engine: Engine | Parts | None = None, spark: SparkSession | None = None) -> None:
-        self._parts = engine if isinstance(engine, Parts) else Parts(required_engine(engine), spark)
-
-    def __reduce__(self) -> NoReturn:
-        refuse_copy(repr(self))
+        super().__init__(engine if isinstance(engine, Parts) else Parts(required_engine(engine), spark))
 
     # --- making --------------------------------------------------------------------------------
 
@@ -115,118 +108,10 @@ class DynamicClosure:
     def repair(cls, location: str, spark: SparkSession | None = None, *, version: int | None = None) -> Self:
         return cls(Parts.repair(location, spark, version=version))
 
-    def close(self) -> None:
-        self._parts.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    # --- asking --------------------------------------------------------------------------------
-
-    @property
-    def version(self) -> int:
-        """The number of the last batch."""
-        return self._parts.door.now.number
-
-    @property
-    def arrow(self) -> ArrowAnswers:
-        return self._parts.answers.arrow
-
-    def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
-        return self._parts.answers.reaches(src, dst, unknown=unknown)
-
-    def query(
-        self, pairs: Table, *, unknown: UnknownRow | None = None, src: str = "src", dst: str = "dst"
-    ) -> DataFrame:
-        return self._parts.answers.query(pairs, unknown=unknown, src=src, dst=dst)
-
-    def descendants(
-        self,
-        vertex: Vertex | DataFrame,
-        *,
-        reflexive: bool = False,
-        unknown: UnknownRow = "null",
-        column: str = "vertex",
-    ) -> DataFrame:
-        return self._parts.answers.descendants(vertex, reflexive=reflexive, unknown=unknown, column=column)
-
-    def ancestors(
-        self,
-        vertex: Vertex | DataFrame,
-        *,
-        reflexive: bool = False,
-        unknown: UnknownRow = "null",
-        column: str = "vertex",
-    ) -> DataFrame:
-        return self._parts.answers.ancestors(vertex, reflexive=reflexive, unknown=unknown, column=column)
-
-    def pairs(self, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.answers.pairs(reflexive=reflexive)
-
-    def edges(self) -> DataFrame:
-        return self._parts.answers.edges()
-
-    def vertices(self) -> DataFrame:
-        return self._parts.answers.vertices()
+    # --- asking, beside what every closure answers -----------------------------------------------
 
     def changes(self, since: int | None = None) -> DataFrame:
         return self._parts.answers.changes(since)
-
-    def explain(
-        self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"
-    ) -> DataFrame:
-        return self._parts.answers.explain(source, target, src=src, dst=dst)
-
-    def __len__(self) -> int:
-        """Return how many vertices there are, as a graph of NetworkX does; ``stats()`` knows edges and pairs."""
-        return len(self._parts.door.now.graph.vertices)
-
-    def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
-        return asked in self._parts.answers
-
-    # --- everyday questions --------------------------------------------------------------------
-
-    def components(self) -> DataFrame:
-        return self._parts.questions.components()
-
-    def cycles(self) -> DataFrame:
-        return self._parts.questions.cycles()
-
-    def is_acyclic(self) -> bool:
-        return self._parts.questions.is_acyclic()
-
-    def roots(self) -> DataFrame:
-        return self._parts.questions.roots()
-
-    def leaves(self) -> DataFrame:
-        return self._parts.questions.leaves()
-
-    def distance(
-        self,
-        source: Vertex | Table,
-        target: Vertex = NO_TARGET,
-        /,
-        *,
-        unknown: UnknownRow | None = None,
-        src: str = "src",
-        dst: str = "dst",
-    ) -> DataFrame | int | None:
-        return self._parts.questions.distance(source, target, unknown=unknown, src=src, dst=dst)
-
-    def impact(self, top: int = 10, by: By = "ancestors") -> DataFrame:
-        return self._parts.questions.impact(top, by)
-
-    def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> DataFrame:
-        return self._parts.questions.between(source, target, edges=edges)
-
-    def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.questions.common_ancestors(a, b, reflexive=reflexive)
-
-    def common_descendants(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.questions.common_descendants(a, b, reflexive=reflexive)
 
     def what_if(
         self,
@@ -278,9 +163,6 @@ class DynamicClosure:
 
     # --- views and tables ----------------------------------------------------------------------
 
-    def create_views(self, prefix: str) -> None:
-        self._parts.views.create_views(prefix)
-
     create_location_views = staticmethod(create_location_views)
 
     def publish(self, target: str | None) -> None:
@@ -331,9 +213,6 @@ class DynamicClosure:
 
     # --- state ---------------------------------------------------------------------------------
 
-    def stats(self) -> dict[str, Any]:
-        return self._parts.upkeep.stats()
-
     def blocks(self) -> DataFrame:
         return self._parts.answers.blocks()
 
@@ -364,21 +243,5 @@ class DynamicClosure:
     ) -> Self:
         return cls(Parts.from_networkx(graph, spark, engine, backend))
 
-    def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
-        return self._parts.interop.to_networkx(closure=closure)
-
-    # --- pictures ------------------------------------------------------------------------------
-
-    def plot(
-        self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
-    ) -> Axes:
-        return self._parts.pictures.plot(ax, around=around, depth=depth, unfold=unfold)
-
-    def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = 2_000) -> Page:
-        return self._parts.pictures.explore(around, depth, most=most)
-
     def __repr__(self) -> str:
         return f"DynamicClosure({self._parts.door})"
-
-    def _repr_html_(self) -> str:
-        return self._parts.pictures.html()

@@ -11,16 +11,18 @@ Few questions are about a stripe, and many runs are in it. So runs are joined by
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.relations import Tables
-from dyntc_spark.graph.spark_columns import column_kinds, from_spark, quoted, selected
-from dyntc_spark.lazy_pyspark import F
+from dyntc_spark.graph.spark_columns import column_kinds, quoted, selected
+from dyntc_spark.kernels.search import Searcher
+from dyntc_spark.lazy_pyspark import F, pyspark_module
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,6 +32,13 @@ UnknownRow: TypeAlias = Literal["null", "false", "raise"]
 
 #: The stripe, and the component, of a vertex that the graph does not have.
 _NOWHERE = -1
+
+
+class Search(NamedTuple):
+    """What tasks need to search for paths."""
+
+    searcher: Searcher
+    exact: bool  #: whether the closure can be asked first which pairs a path joins
 
 
 class Names:
@@ -52,22 +61,10 @@ def query(asked: DataFrame, tables: Tables, unknown: UnknownRow, ends: tuple[str
     _require_unknown(unknown)
     answers = ("reachable", "paths") if tables.counted else ("reachable",)
     _require(asked, tables.kind, ends, answers, has_vertices=tables.has_vertices)
-    n = Names()
-    found = asked.select("*", *(_vertex(name, tables.kind).alias(n(end)) for name, end in zip(ends, "sd", strict=True)))
-    for end in "sd":
-        found = found.join(_places(tables, n, f"{end}_"), F.expr(f"{n(end)} = {n(f'{end}_vertex')}"), "left")
-    found = found.join(
-        _joinable(_bucketed(tables.runs, n), tables),
-        F.expr(
-            f"{n('s_stripe')} = {n('r_stripe')} AND shiftright({n('d_component')}, 6) = {n('r_bucket')}"
-            f" AND {n('d_component')} BETWEEN {n('r_first')} AND {n('r_last')} AND {_has_bit(n, 's_lane')}"
-        ),
-        "left",
-    )
-    known = F.expr(f"{n('s_number')} IS NOT NULL AND {n('d_number')} IS NOT NULL")
-    joined = F.expr(f"{n('s_component')} = {n('d_component')} OR {n('r_stripe')} IS NOT NULL")
-    absent = _unknown(n, unknown, list(zip("sd", ends, strict=True)), F.lit(False).cast("boolean"))
-    found = found.withColumn("reachable", F.when(known, joined).otherwise(absent))
+    n, found = _placed(asked, tables, ends, joined=True)
+    absent = _unknown(n, unknown, ends, F.lit(False).cast("boolean"))
+    known = F.expr(_known(n))
+    found = found.withColumn("reachable", F.when(known, F.expr(_joined(n))).otherwise(absent))
     if tables.counted:
         paths = (
             F.when(F.expr(f"{n('s_number')} = {n('d_number')}"), F.lit(1))
@@ -100,20 +97,98 @@ def ancestors(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str
     return _answered(found, n, unknown, vertex, "ancestor", reflexive=reflexive)
 
 
-def present(asked: DataFrame, kind: pa.DataType, has_vertices: bool, ends: tuple[str, str], answer: str) -> DataFrame:
-    """Return the different pairs without nulls of a DataFrame that is to get a column ``answer``, or refuse it."""
-    _require(asked, kind, ends, [answer], has_vertices=has_vertices)
-    with from_spark(asked):
-        return selected(asked, ends).dropna().distinct()
+def distances(
+    asked: DataFrame, tables: Tables, search: Search, unknown: UnknownRow, ends: tuple[str, str]
+) -> DataFrame:
+    """Return the asked rows with ``distance``: how many edges a shortest path has, null where there is none."""
+    _require_unknown(unknown)
+    _require(asked, tables.kind, ends, ["distance"], has_vertices=tables.has_vertices)
+    n, found = _searched(asked, tables, search, ends)
+    hops = F.when(F.col(n("path")).isNotNull(), F.size(n("path")) - 1)
+    if unknown == "raise":
+        hops = F.when(F.expr(_known(n)), hops).otherwise(_either_refusal(n, ends))
+    return found.withColumn("distance", hops).drop(*n.used)
 
 
-def looked_up(asked: DataFrame, answers: DataFrame, kind: pa.DataType, ends: tuple[str, str], answer: str) -> DataFrame:
-    """Return the asked rows with the column ``answer`` of ``answers``, whose other columns are ``src`` and ``dst``."""
+def explained(asked: DataFrame, tables: Tables, search: Search, ends: tuple[str, str]) -> DataFrame:
+    """Return a shortest path for each pair: ``src``, ``dst``, ``reachable``, ``hop``, ``hop_src``, ``hop_dst``."""
+    _require(asked, tables.kind, ends, [], has_vertices=tables.has_vertices)
+    n, found = _searched(selected(asked, ends), tables, search, ends)
+    refusal = _either_refusal(n, ends)
+    path = n("path")
+    hops = (
+        f"CASE WHEN size({path}) > 1 THEN transform(sequence(1, size({path}) - 1), "
+        f"hop -> named_struct('hop', hop, 'src', {path}[hop - 1], 'dst', {path}[hop])) END"
+    )
+    found = found.select(
+        F.col(n("s")).alias("src"),
+        F.col(n("d")).alias("dst"),
+        F.when(F.expr(_known(n)), F.col(path).isNotNull()).otherwise(refusal).alias("reachable"),
+        F.explode_outer(F.expr(hops)).alias(n("hop")),
+    )
+    for end in ("src", "dst"):
+        names = _renamed(tables.vertices, n, f"{end}_", ("number", "vertex"))
+        found = found.join(_beside(names, tables), F.expr(f"{n('hop')}.{end} = {n(f'{end}_number')}"), "left")
+    return found.selectExpr(
+        "src",
+        "dst",
+        "reachable",
+        f"{n('hop')}.hop AS hop",
+        *(f"{n(f'{end}_vertex')} AS hop_{end}" for end in ("src", "dst")),
+    )
+
+
+def _placed(asked: DataFrame, tables: Tables, ends: tuple[str, str], *, joined: bool) -> tuple[Names, DataFrame]:
+    """Return the asked rows with the places of both vertices; ``joined``: and with the run that joins them, if any."""
     n = Names()
-    found = _renamed(answers, n, "", ("src", "dst", answer))
-    same = [_vertex(name, kind) == F.col(n(end)) for name, end in zip(ends, ("src", "dst"), strict=True)]
-    joined = asked.join(F.broadcast(found), same[0] & same[1], "left")
-    return joined.withColumn(answer, F.col(n(answer))).drop(*n.used)
+    found = asked.select("*", *(_vertex(name, tables.kind).alias(n(end)) for name, end in zip(ends, "sd", strict=True)))
+    for end in "sd":
+        found = found.join(_places(tables, n, f"{end}_"), F.expr(f"{n(end)} = {n(f'{end}_vertex')}"), "left")
+    if not joined:
+        return n, found
+    covers = (
+        f"{n('s_stripe')} = {n('r_stripe')} AND shiftright({n('d_component')}, 6) = {n('r_bucket')}"
+        f" AND {n('d_component')} BETWEEN {n('r_first')} AND {n('r_last')} AND {_has_bit(n, 's_lane')}"
+    )
+    return n, found.join(_joinable(_bucketed(tables.runs, n), tables), F.expr(covers), "left")
+
+
+def _searched(asked: DataFrame, tables: Tables, search: Search, ends: tuple[str, str]) -> tuple[Names, DataFrame]:
+    """Return the asked rows with a shortest path as numbers of vertices, null where there is none.
+
+    Tasks search, among the edges that are sent with them. An exact closure says first which pairs a path joins.
+    """
+    n, found = _placed(asked, tables, ends, joined=search.exact)
+    wanted = F.expr(f"{_known(n)} AND ({_joined(n)})" if search.exact else _known(n))
+    numbers = (F.when(wanted, F.col(n(f"{end}_number"))).otherwise(_NOWHERE) for end in "sd")
+    return n, found.withColumn(n("path"), _searching(search.searcher)(*numbers))
+
+
+def _searching(searcher: Searcher) -> Callable[..., Column]:
+    """Return the function of two columns of numbers that searches for paths; -1 stands for nothing to search."""
+    series = pyspark_module("pandas").Series
+
+    def search(sources, targets):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  (given below, as Spark asks for)
+        asked = np.flatnonzero(sources.to_numpy() >= 0)
+        found = np.full(len(sources), None, object)
+        paths = searcher.paths(*(each.to_numpy().astype(np.int64)[asked] for each in (sources, targets)))
+        for row, path in zip(asked.tolist(), paths, strict=True):
+            found[row] = path
+        return type(sources)(found)
+
+    search.__annotations__ = dict.fromkeys(("sources", "targets", "return"), series)
+    made: Callable[..., Column] = pyspark_module("pyspark.sql.functions").pandas_udf(search, "array<int>")
+    return made
+
+
+def _known(n: Names) -> str:
+    """Return the condition that the graph has both vertices."""
+    return f"{n('s_number')} IS NOT NULL AND {n('d_number')} IS NOT NULL"
+
+
+def _joined(n: Names) -> str:
+    """Return the condition that the first of two known vertices reaches the second."""
+    return f"{n('s_component')} = {n('d_component')} OR {n('r_stripe')} IS NOT NULL"
 
 
 def _asked(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, answer: str) -> tuple[Names, DataFrame]:
@@ -209,14 +284,19 @@ def _vertex(name: str, kind: pa.DataType) -> Column:
     return F.col(quoted(name)).cast(spark_type(kind))
 
 
-def _unknown(n: Names, unknown: UnknownRow, ends: list[tuple[str, str]], no: Column) -> Column:
+def _unknown(n: Names, unknown: UnknownRow, ends: tuple[str, str], no: Column) -> Column:
     """Return the answer to a question about unknown vertices."""
     if unknown == "false":
         return no
     if unknown == "null":
         return F.lit(None).cast("boolean")
-    (first, name), (second, other) = ends
-    return F.when(F.col(n(f"{first}_number")).isNull(), _refusal(n, first, name)).otherwise(_refusal(n, second, other))
+    return _either_refusal(n, ends)
+
+
+def _either_refusal(n: Names, ends: tuple[str, str]) -> Column:
+    """Return what fails with the first of two vertices that the graph does not have."""
+    first, second = (_refusal(n, end, name) for end, name in zip("sd", ends, strict=True))
+    return F.when(F.col(n("s_number")).isNull(), first).otherwise(second)
 
 
 def _refusal(n: Names, end: str, name: str) -> Column:

@@ -10,6 +10,7 @@ from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.current_views import CurrentViews
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Version
+from dyntc_spark.graph.misuse import require_kept
 from dyntc_spark.graph.session_tables import SessionTables
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.place import Place
@@ -161,8 +162,7 @@ class Location:
         ``files``: whether to put small files together, and to remove those that Delta's retention period allows
         to remove; by default it is a week.
         """
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise OptionError("at least 1 version to keep", f"{keep!r}", "The last one has to stay.")
+        require_kept(keep)
         with self._door.changing() as now:
             store = self._attachment.required()
             self._attachment.begin()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.errors import CopyError, InputError
+from dyntc_spark.errors import CopyError, InputError, OptionError
+
+_LONGEST_ID = 500
 
 
 def required_engine(given: object) -> Engine:
@@ -27,3 +29,17 @@ def refuse_copy(closure: str) -> NoReturn:
         "Save it and open it there; for a copy here, build one from c.arrow.edges(); "
         "in a function for Spark, join with c.pairs() or call c.query(pairs).",
     )
+
+
+def checked_batch_id(batch_id: str | int) -> str:
+    """Return the name of a batch as a text, or refuse one that cannot be remembered."""
+    if isinstance(batch_id, bool) or not isinstance(batch_id, str | int) or not 0 < len(str(batch_id)) <= _LONGEST_ID:
+        expected = f"a batch_id that is a number or a text of 1 to {_LONGEST_ID} characters"
+        raise OptionError(expected, f"{batch_id!r:.80}", "Leave it out where batches are not repeated.")
+    return str(batch_id)
+
+
+def require_kept(keep: int) -> None:
+    """Refuse what is no number of versions to keep."""
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+        raise OptionError("at least 1 version to keep", f"{keep!r:.80}", "The last one has to stay.")

@@ -5,78 +5,89 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
-from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.kernels.reach import without
+from dyntc_spark.kernels.search import Searcher
 
-#: Tells for each of some vertices whether it is worth going there; None: all are.
-Guide = Callable[[Indices], npt.NDArray[np.bool_]] | None
+#: Tells for each of some vertices whether it is worth going there.
+Guide = Callable[[Indices], Flags]
+#: So many pairs are searched together, without a guide.
+TOGETHER = 1024
 
 
-def shortest_path(edges: EdgeSet, closure: Reachability, source: int, target: int) -> list[int] | None:
-    """Return the vertices of a shortest path, or None where there is no path.
+def searcher(edges: EdgeSet, vertices: int) -> Searcher:
+    """Return what searches for paths without a closure."""
+    return Searcher(*edges.adjacency(vertices))
 
-    A breadth-first search that an exact closure keeps on course: it follows
-    only edges whose head reaches the target.
+
+def shortest_paths(edges: EdgeSet, closure: Reachability, pairs: Edges) -> Iterator[list[int] | None]:
+    """Return the vertices of a shortest path for each of some pairs, or None where there is no path, one by one.
+
+    The closure says first which pairs a path joins, all of them at once. For these the edges are searched,
+    breadth-first. Where the closure is in this process and exact, the search goes only to vertices that reach the
+    target; of one on Spark nothing but the first answer is asked, and of one that is not exact nothing.
 
     Examples
     --------
     >>> edges = EdgeSet.of(Edges.of([0, 1, 0, 2], [1, 2, 3, 4]))
     >>> closure = Recompute()
     >>> closure.init(edges.edges, 5)
-    >>> shortest_path(edges, closure, 0, 4), shortest_path(edges, closure, 4, 0)
-    ([0, 1, 2, 4], None)
+    >>> list(shortest_paths(edges, closure, Edges.of([0, 4, 1], [4, 0, 1])))
+    [[0, 1, 2, 4], None, [1]]
     """
-    return next(shortest_paths(edges, closure, Edges.of([source], [target])))
+    joined = closure.query(pairs.sources, pairs.targets) if closure.exact else np.ones(len(pairs), np.bool_)
+    if closure.exact and closure.backend == "local":
+        return _guided(edges, closure, pairs, joined)
+    return _unguided(searcher(edges, closure.vertices), pairs, joined)
 
 
-def shortest_paths(edges: EdgeSet, closure: Reachability, pairs: Edges) -> Iterator[list[int] | None]:
-    """Return a shortest path for each of many pairs, one after the other.
+def distances(edges: EdgeSet, closure: Reachability, pairs: Edges) -> Indices:
+    """Return for each pair how many edges a shortest path has; -1 where there is no path.
 
-    A closure in this process is asked at every step; of one on Spark the
-    ancestors of all targets are gathered first, in one job.
+    Examples
+    --------
+    >>> edges = EdgeSet.of(Edges.of([0, 1, 0, 2], [1, 2, 2, 3]))
+    >>> closure = Recompute()
+    >>> closure.init(edges.edges, 4)
+    >>> distances(edges, closure, Edges.of([0, 0, 3, 1], [3, 1, 0, 1]))
+    array([ 2,  1, -1,  0])
     """
-    gathered = closure.exact and closure.backend == "spark"
-    return _found(edges, closure, pairs, closure.ancestors(pairs.targets) if gathered else None)
+    paths = shortest_paths(edges, closure, pairs)
+    return np.fromiter((-1 if path is None else len(path) - 1 for path in paths), np.int64, len(pairs))
 
 
-def _found(edges: EdgeSet, closure: Reachability, pairs: Edges, reaching: Edges | None) -> Iterator[list[int] | None]:
-    for source, target in zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True):
-        guide: Guide = None
-        if reaching is not None:
-            begin, end = np.searchsorted(reaching.targets, [target, target + 1])
-            guide = _among(reaching.sources[begin:end])
-        elif closure.exact:
-            guide = asking(closure, target)
-        yield searched(edges, guide, source, target)
+def _unguided(search: Searcher, pairs: Edges, joined: Flags) -> Iterator[list[int] | None]:
+    for begin in range(0, len(pairs), TOGETHER):
+        part = slice(begin, begin + TOGETHER)
+        some = np.flatnonzero(joined[part])
+        paths = search.paths(pairs.sources[part][some], pairs.targets[part][some])
+        found = dict(zip(some.tolist(), paths, strict=True))
+        yield from (found.get(row) for row in range(len(joined[part])))
 
 
-def asking(closure: Reachability, target: int) -> Guide:
+def _guided(edges: EdgeSet, closure: Reachability, pairs: Edges, joined: Flags) -> Iterator[list[int] | None]:
+    for source, target, is_joined in zip(pairs.sources.tolist(), pairs.targets.tolist(), joined, strict=True):
+        yield _searched(edges, _asking(closure, target), source, target) if is_joined else None
+
+
+def _asking(closure: Reachability, target: int) -> Guide:
     """Return the guide to a target that asks the closure."""
     return lambda heads: closure.query(heads, np.full(len(heads), target))
 
 
-def _among(vertices: Indices) -> Guide:
-    return lambda heads: np.isin(heads, vertices)
-
-
-def searched(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int] | None:
+def _searched(edges: EdgeSet, guide: Guide, source: int, target: int) -> list[int] | None:
     """Search breadth-first where the guide leads; return the vertices of a shortest path, or None."""
-    if guide is not None and not guide(np.array([source]))[0]:
-        return None
     parents = {source: source}
     frontier: Indices = np.array([source])
     while target not in parents:
         steps = edges.leaving(frontier)
         heads, firsts = np.unique(steps.targets, return_index=True)
-        if guide is not None:
-            near = guide(heads)
-            heads, firsts = heads[near], firsts[near]
-        pairs = zip(heads.tolist(), steps.sources[firsts].tolist(), strict=True)
+        near = guide(heads)
+        pairs = zip(heads[near].tolist(), steps.sources[firsts[near]].tolist(), strict=True)
         new = [(head, tail) for head, tail in pairs if head not in parents]
         if not new:
             return None

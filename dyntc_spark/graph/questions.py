@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Reachability
+from dyntc_spark.graph import joins
 from dyntc_spark.graph.arrow_questions import ArrowQuestions
-from dyntc_spark.graph.asking import NO_TARGET, Table, Vertex, changes_table
+from dyntc_spark.graph.asking import NO_TARGET, Table, Vertex, changes_table, for_one_pair
 from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Version
 from dyntc_spark.graph.inputs import read_changes
-from dyntc_spark.graph.joins import UnknownRow, looked_up, present
+from dyntc_spark.graph.joins import UnknownRow
 from dyntc_spark.graph.ranking import By, ranked, require_ranking
 from dyntc_spark.graph.relations import Tables
 from dyntc_spark.graph.session_tables import SessionTables
@@ -133,9 +134,10 @@ class Questions:
         pairs instead: its rows and ``distance``, which is null where there is no path; all columns of a Spark
         DataFrame are kept. The keywords ``src`` and ``dst`` name the columns of the pairs.
 
-        The search runs in the calling process, on the edges; of a Spark DataFrame the different pairs come there,
-        when this is called. The closure says first which pairs a path joins. Where it is in the calling process and
-        exact, it also keeps the search on course: vertices that do not reach the target are left out.
+        A Spark DataFrame is answered as by `query`: lazily, at the version that is current now. Spark's tasks search,
+        among the edges, which are sent with them; no row comes to the driver. Other pairs are searched in the calling
+        process. The closure says first which pairs a path joins. Where it is in the calling process and exact, it also
+        keeps the search there on course: vertices that do not reach the target are left out.
 
         Parameters
         ----------
@@ -143,7 +145,8 @@ class Questions:
             Two vertices, or a table of pairs.
         unknown
             What becomes of a vertex that the graph does not have: an error (``"raise"``), or no distance (``"false"``
-            or ``"null"``), which is the default for a Spark DataFrame.
+            or ``"null"``), which is the default for a Spark DataFrame. There the error is one of Spark, which comes
+            when the rows are worked out.
         src, dst
             What the columns are called.
 
@@ -157,10 +160,8 @@ class Questions:
         [2, None]
         """
         if is_frame(source) and target is NO_TARGET:
-            kind = self._door.now.graph.vertices
-            asked = present(source, kind.kind, len(kind) > 0, (src, dst), "distance")
-            found = self._arrow.distance(asked, unknown="raise" if unknown == "raise" else "false", src=src, dst=dst)
-            return looked_up(source, frame(source.sparkSession, found), kind.kind, (src, dst), "distance")
+            with for_one_pair("distance"):
+                return joins.distances(source, *self._tables.searched(source), unknown or "null", (src, dst))
         found = self._arrow.distance(source, target, "raise" if unknown in {None, "raise"} else "false", src, dst)
         return self._frame(found) if isinstance(found, pa.Table) else found
 

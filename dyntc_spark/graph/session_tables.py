@@ -9,8 +9,12 @@ if TYPE_CHECKING:
 
 
 from dyntc_spark import session
+from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.arrow import Asked
 from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.history import Version
+from dyntc_spark.graph.joins import Search
+from dyntc_spark.graph.paths import searcher
 from dyntc_spark.graph.relations import Relations, Tables
 from dyntc_spark.graph.views import statement
 from dyntc_spark.session import is_connect, session_for
@@ -42,9 +46,21 @@ class SessionTables:
 
         Classic Spark joins DataFrames of all its sessions.
         """
+        return self._door.ask_apart(self._relations_for(asked).tables)
+
+    def searched(self, asked: DataFrame) -> tuple[Tables, Search]:
+        """Return the same tables, and what tasks need to search for paths in the same version."""
+        relations = self._relations_for(asked)
+
+        def both(version: Version, closure: Reachability) -> tuple[Tables, Search]:
+            edges, extent = version.graph.edges, version.graph.vertices.extent
+            return relations.tables(version, closure), Search(searcher(edges, extent), closure.exact)
+
+        return self._door.ask_apart(both)
+
+    def _relations_for(self, asked: DataFrame | None) -> Relations:
         joined = asked is not None and is_connect(asked.sparkSession)
-        spark = asked.sparkSession if asked is not None and joined else self.session
-        return self._door.ask_apart(self.relations(spark).tables)
+        return self.relations(asked.sparkSession if asked is not None and joined else self.session)
 
     def whole(self) -> tuple[DataFrame, DataFrame]:
         """Return the closure, ``src`` and ``dst``, and the vertices of the same version, ``vertex``."""

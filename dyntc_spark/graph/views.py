@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAMES = ("edges", "vertices", "closure", "components", "changes", "stats")
-FUNCTIONS = ("descendants", "ancestors", "between", "path")
+FUNCTIONS = ("descendants", "ancestors", "between", "path", "distance", "impact")
 #: What the statements are about: relations and their columns. ``{vertex}`` is the type of the vertices.
 RELATIONS = {
     "vertices": {

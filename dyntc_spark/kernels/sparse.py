@@ -93,12 +93,6 @@ def difference(a: Sparse, b: Sparse) -> Sparse:
     return select(a, ~_found(_keys(b), _keys(a))[1])
 
 
-def intersection(a: Sparse, b: Sparse) -> Sparse:
-    """Return the entries of ``a`` at coordinates where ``b`` has one too, with the values of ``a``."""
-    _require_one_shape(a, b)
-    return select(a, _found(_keys(b), _keys(a))[1])
-
-
 def equal(a: Sparse, b: Sparse) -> bool:
     """Return whether both are the same matrix; the integer types of their values may differ."""
     return (

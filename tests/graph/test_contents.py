@@ -9,6 +9,7 @@ import pytest
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.graph.arrow import ArrowAnswers
+from dyntc_spark.graph.labels.closure import LabelClosure
 from dyntc_spark.graph.parts import SEEN
 
 
@@ -22,7 +23,7 @@ def test_the_table_of_contents_names_everything_once():
     assert sorted(names) == sorted(public(DynamicClosure))
 
 
-@pytest.mark.parametrize("kind", [DynamicClosure, ArrowAnswers])
+@pytest.mark.parametrize("kind", [DynamicClosure, ArrowAnswers, LabelClosure])
 def test_everything_public_has_a_docstring(kind):
     assert [name for name in public(kind) if not inspect.getdoc(getattr(kind, name))] == []
 

@@ -189,6 +189,20 @@ def test_a_closure_on_spark_has_the_same_page(spark):
     assert one == other
 
 
+def test_what_is_not_counted_is_said(spark, monkeypatch):
+    monkeypatch.setattr(content, "MOST_COUNTED", 2)
+    edges = [("a", "b"), ("b", "c")]
+    data = data_of(DynamicClosure.from_edges(edges, spark=spark, backend="spark").explore())
+    assert (data["reached"], data["graph"]["pairs"], data["impact"]) == (
+        None,
+        None,
+        {"ancestors": [], "descendants": []},
+    )
+    assert data["uncounted"].startswith("Left out: the closure is on Spark, and it has 3 vertices. A page counts there")
+    assert data["uncounted"].endswith("To have Spark count, ask impact(top=15).")
+    assert data_of(DynamicClosure.from_edges(edges).explore())["uncounted"] is None
+
+
 def test_a_page_stays_small(monkeypatch):
     long = [("<" * 5_000 + str(n), "x") for n in range(2_000)]
     page = DynamicClosure.from_edges(long).explore()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dyntc_spark import DynamicClosure
+from dyntc_spark.graph.explore import content
 from tests.browser import CHROMIUM, Browser
 from tests.graph.test_explore import HOSTILE
 
@@ -191,4 +192,13 @@ def test_a_notebook_shows_it_in_a_frame(browser, tmp_path):
     world = browser.call("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
     asked = {"expression": "document.getElementById('name').textContent", "contextId": world}
     assert browser.call("Runtime.evaluate", **asked)["result"]["value"] == "web"
+    assert browser.trouble == []
+
+
+def test_an_impact_that_was_not_counted_says_why(browser, tmp_path, monkeypatch, spark):
+    monkeypatch.setattr(content, "MOST_COUNTED", 2)
+    closure = DynamicClosure.from_edges(EDGES, spark=spark, backend="spark")
+    browser.open(closure.explore().save(tmp_path / "page.html"))
+    open_part(browser, "Biggest impact")
+    assert browser.words("#impact").startswith("Left out: the closure is on Spark, and it has 9 vertices.")
     assert browser.trouble == []

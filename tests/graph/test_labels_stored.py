@@ -21,6 +21,7 @@ from dyntc_spark.errors import (
 )
 from dyntc_spark.graph.labels import store
 from dyntc_spark.graph.store import steps
+from dyntc_spark.graph.store.place import Place
 from tests.graph.test_labels import pairs_of, rows
 
 STAFF = [("anna", "staff", "member"), ("staff", "wiki", "viewer"), ("anna", "wiki", "owner")]
@@ -224,3 +225,91 @@ def test_damaged_files_are_refused(location, tmp_path):
     file.unlink()
     with pytest.raises(DyntcError):
         LabelledGraph.open(location)
+
+
+def test_a_batch_that_is_sent_twice_counts_once(location):
+    g = LabelledGraph.from_edges(STAFF)
+    with pytest.raises(OptionError, match="a graph at a location, for a batch_id; got one in memory only"):
+        g.apply([("insert", "ben", "staff", "member")], batch_id=7)
+    g.save(location)
+    other = LabelledGraph.open(location)
+    for _ in range(2):
+        assert g.apply([("insert", "ben", "staff", "member")], batch_id=7).version == 1
+    g.delete([("ben", "staff", "member")])
+    assert g.apply([("insert", "ben", "staff", "member")], batch_id="7").version == 2
+    for same_graph in (other, LabelledGraph.open(location)):
+        same_graph.refresh()
+        assert same_graph.apply([("insert", "ben", "staff", "member")], batch_id=7).version == 2
+        assert not same_graph.closure().reaches("ben", "wiki")
+    for batch_id in ("", True, 1.5, "x" * 501):
+        with pytest.raises(OptionError, match="a number or a text of 1 to 500 characters"):
+            g.apply([("insert", "ben", "staff", "member")], batch_id=batch_id)
+
+
+def test_a_batch_whose_fate_was_not_known_is_sent_again(location, monkeypatch):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    run = steps.run
+
+    def failing(name, write):
+        if name == "confirm":
+            raise OSError("no network")
+        return run(name, write)
+
+    batch = [("insert", "ben", "staff", "member")]
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "run", failing)
+        with pytest.raises(StorageError):
+            g.apply(batch, batch_id="a")
+    assert g.refresh() == 1
+    assert g.apply(batch, batch_id="a").version == 1
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_old_versions_go(location, monkeypatch, stopped):
+    g = LabelledGraph.from_edges(STAFF, vertices=["carol"])
+    g.save(location)
+    g.apply([("insert", "ben", "staff", "member")], batch_id="first")
+    late = LabelledGraph.open(location)
+    g.delete([("ben", "staff", "member"), STAFF[2]])
+    g.drop(["ben"])
+    reader = LabelledGraph.open(location)
+    g.insert([("dan", "staff", "member")])
+    seen = {version: LabelledGraph.open(location, version) for version in (3, 4)}
+    if stopped:  # after the oldest version was written again, before what is older is deleted
+        with monkeypatch.context() as patch:
+            patch.setattr(Place, "delete", lambda *_: (_ for _ in ()).throw(OSError("stopped")))
+            with pytest.raises(StorageError):
+                g.vacuum(2)
+        same(LabelledGraph.open(location), g)
+    for _ in range(2):
+        g.vacuum(2)
+    for version, graph in seen.items():
+        same(LabelledGraph.open(location, version), graph)
+    with pytest.raises(VersionError, match="from 3 to 4"):
+        LabelledGraph.open(location, 2)
+    assert reader.refresh() == 4
+    same(reader, g)
+    with pytest.raises(VersionError, match=r"version 1, which the graph is at.*Open the location again"):
+        late.refresh()
+    assert late.version == 1
+    opened = LabelledGraph.open(location)
+    assert opened.apply([("insert", "eve", "staff", "member")], batch_id="first").version == 4
+    opened.insert([("eve", "staff", "member")])
+    opened.vacuum(1, files=False)
+    same(LabelledGraph.open(location), opened)
+    assert store._required(opened._store.place).column("version").unique().to_pylist() == [5]
+
+
+def test_what_cannot_be_let_go(location):
+    g = LabelledGraph.from_edges(STAFF)
+    with pytest.raises(OptionError, match="a graph at a location, for vacuum"):
+        g.vacuum(1)
+    g.save(location)
+    g.vacuum(9)
+    for keep in (0, -1, True, "all"):
+        with pytest.raises(OptionError, match="at least 1 version to keep"):
+            g.vacuum(keep)
+    with pytest.raises(ConflictError):
+        LabelledGraph.open(location, 0).vacuum(1)
+    same(LabelledGraph.open(location), g)

@@ -39,12 +39,12 @@ CALLS = {
     "apply": lambda c, rows: c.apply(rows.withColumn("op", F.lit("insert"))),
     "reset": lambda c, rows: c.reset(rows),
     "drop": lambda c, rows: c.drop(rows.withColumnRenamed("src", "vertex")),
-    "explain": lambda c, rows: c.explain(rows),
-    "distance": lambda c, rows: c.distance(rows),
     "what_if": lambda c, rows: c.what_if(rows.withColumn("op", F.lit("insert"))),
 }
 LAZY = {  # which Spark works out later
     "query": lambda c, rows: c.query(rows),
+    "explain": lambda c, rows: c.explain(rows),
+    "distance": lambda c, rows: c.distance(rows),
     "ancestors": lambda c, rows: c.ancestors(rows, column="dst"),
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import pytest
+from pyspark.errors import PySparkException
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.errors import ClosedError, CycleError, MissingColumnError, UnknownVertexError, VertexTypeError
+from dyntc_spark.errors import ClosedError, CycleError, MissingColumnError, OptionError, VertexTypeError
 from tests.graph.oracle import Plain
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "d"), ("d", "d"), ("a", "f"), ("f", "g"), ("g", "d")]
@@ -70,31 +72,68 @@ def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
     assert rows(on_paths) == listed(after.arrow.between("b", "x", edges=True))
 
 
-def test_distances_of_a_dataframe(spark):
-    c = DynamicClosure.from_edges(EDGES, spark)
-    asked = spark.createDataFrame(
+@pytest.fixture
+def asked(spark):
+    return spark.createDataFrame(
         [(1, "a", "d"), (2, "d", "a"), (3, "a", "x"), (4, None, "a"), (5, "e", "e"), (1, "a", "d")],
         "id int, begin string, end string",
     )
+
+
+@pytest.mark.parametrize(("engine", "backend"), [("lanes", "local"), ("lanes", "spark"), ("algebraic", "local")])
+def test_distances_of_a_dataframe(spark, asked, engine, backend):
+    c = DynamicClosure.from_edges(EDGES, spark, engine, backend)
     answer = c.distance(asked, src="begin", dst="end")
     assert answer.dtypes == [("id", "int"), ("begin", "string"), ("end", "string"), ("distance", "int")]
-    assert sorted((row.id, row.distance or 0) for row in answer.collect()) == [
+    c.apply(CHANGES)  # the answer stays at the version at which it was made
+    assert sorted((row.id, row.distance) for row in answer.where("distance IS NOT NULL").collect()) == [
         (1, 3),
         (1, 3),
-        (2, 0),
-        (3, 0),
-        (4, 0),
         (5, 0),
     ]
-    assert answer.where("id = 5").first().distance == 0
-    assert answer.where("id IN (2, 3, 4) AND distance IS NULL").count() == 3
-    with pytest.raises(UnknownVertexError, match="'x'"):
-        c.distance(asked, src="begin", dst="end", unknown="raise")
+    assert sorted(row.id for row in answer.where("distance IS NULL").collect()) == [2, 3, 4]
+    assert rows(c.distance([("a", "d")])) == [("a", "d", 3)]
+
+
+def test_distances_that_are_refused(spark, asked):
+    c = DynamicClosure.from_edges(EDGES, spark)
+    named = c.distance(asked.where("id = 3"), src="begin", dst="end", unknown="raise")
+    with pytest.raises(PySparkException, match="expected a vertex of the graph; got 'x' in column 'end'"):
+        named.collect()
     with pytest.raises(VertexTypeError, match="int64 in column 'id'"):
         c.distance(asked.selectExpr("bigint(id) AS id", "end"), src="id", dst="end")
     with pytest.raises(MissingColumnError, match="'distance' that is free"):
         c.distance(asked.withColumnRenamed("id", "distance"), src="begin", dst="end")
-    assert rows(c.distance([("a", "d")])) == [("a", "d", 3)]
+    with pytest.raises(MissingColumnError, match=r"no 'src' among.*For one pair: distance\(a, b\)"):
+        c.distance(asked)
+    with pytest.raises(OptionError, match="unknown='null'"):
+        c.distance(asked, src="begin", dst="end", unknown="maybe")
+
+
+def test_a_bulk_question_is_lazy_and_brings_nothing_here(spark, job_count):
+    graph = [(n, n + 1) for n in range(300)] + [(n, n + 7) for n in range(0, 280, 3)]
+    pairs = spark.range(300).selectExpr("id AS src", "299 - id AS dst")
+    plain = nx.DiGraph(graph)
+    lengths = {(n, 299 - n): nx.shortest_path_length(plain, n, 299 - n) for n in range(150)}
+    for backend in ("local", "spark"):
+        c = DynamicClosure.from_edges(graph, spark, backend=backend)
+        with job_count() as jobs:
+            distances, paths = c.distance(pairs), c.explain(pairs)
+        assert jobs.started == 0
+        found = {(row.src, row.dst): row.distance for row in distances.collect()}
+        assert found == dict.fromkeys(((n, 299 - n) for n in range(300)), None) | lengths
+        hops = paths.where("hop IS NOT NULL").groupBy("src", "dst").count().collect()
+        assert {(row.src, row.dst): row["count"] for row in hops} == lengths
+        ends = paths.selectExpr("hop_src", "hop_dst").dropna().distinct().collect()
+        assert all(plain.has_edge(*edge) for edge in ends)
+
+
+def test_a_bulk_explanation_is_refused_with_the_vertex(spark, asked):
+    c = DynamicClosure.from_edges(EDGES, spark)
+    for row, came in ((3, "'x' in column 'end'"), (4, "null in column 'begin'")):
+        answer = c.explain(asked.where(f"id = {row}"), src="begin", dst="end")
+        with pytest.raises(PySparkException, match=f"expected a vertex of the graph; got {came}"):
+            answer.collect()
 
 
 def test_what_if_on_spark_names_a_cycle_and_leaves_all_as_it_was(spark):

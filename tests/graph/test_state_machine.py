@@ -10,9 +10,10 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from dyntc_spark import DynamicClosure
+from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.lanes.engine import Lanes
-from dyntc_spark.graph.paths import shortest_path
+from dyntc_spark.graph.paths import shortest_paths
 from tests.graph.oracle import Plain
 
 vertices = st.sampled_from("abcdefg")
@@ -101,7 +102,7 @@ class Machine(RuleBasedStateMachine):
         for source in range(min(2, len(names))):
             distances = self.plain.distances(names[source])
             for target in range(len(names)):
-                path = shortest_path(graph.edges, engine, source, target)
+                (path,) = shortest_paths(graph.edges, engine, Edges.of([source], [target]))
                 if names[target] not in distances:
                     assert path is None
                     continue

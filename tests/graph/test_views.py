@@ -73,6 +73,11 @@ def test_functions_see_each_update(closure, spark):
     assert ask(spark, "SELECT * FROM deps_ancestors('d')") == [("a",), ("b",), ("c",)]
     assert ask(spark, "SELECT * FROM deps_path('a', 'd')") == [(1, "a", "c"), (2, "c", "d")]
     assert ask(spark, "SELECT * FROM deps_path('d', 'a')") == []
+    assert ask(spark, "SELECT distance FROM deps_distance('a', 'd')") == [(2,)]
+    assert ask(spark, "SELECT distance FROM deps_distance('d', 'a')") == [(None,)]
+    assert ask(spark, "SELECT distance FROM deps_distance('b', 'b')") == [(0,)]
+    assert [tuple(row) for row in spark.sql("SELECT * FROM deps_impact(2)").collect()] == [("d", 3, 0), ("c", 2, 1)]
+    assert spark.sql("SELECT * FROM deps_impact()").count() == 4
     assert ask(spark, "SELECT e.src, d.vertex FROM deps_edges AS e, LATERAL deps_descendants(e.dst) AS d") == [
         ("a", "d"),
         ("b", "d"),

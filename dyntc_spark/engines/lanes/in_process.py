@@ -65,6 +65,13 @@ class Near(NamedTuple):
     place: Place
 
 
+class TooMany(NamedTuple):
+    """The stripes that a batch concerns, which are too many to have at hand, and where it can work on them."""
+
+    which: Ids
+    place: WorksApart
+
+
 class Apart(NamedTuple):
     """A batch that was worked on where the stripes are."""
 
@@ -111,14 +118,8 @@ class Place(Protocol):
         ``sizes``: how many vertices the component of each number has.
         """
 
-    def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | None:
-        """Have the wanted stripes at hand; None when they are too many, and the work is better done `apart`."""
-
-    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart | None:
-        """Work on stripes where they are; None where they had better be `rebuilt`."""
-
-    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
-        """Build stripes, where they are, of the graph after a batch."""
+    def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | TooMany:
+        """Have the wanted stripes at hand, unless they are too many."""
 
     def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> Place:
         """Take note that stripes at hand are newer than elsewhere; ``plan`` is of the graph that they are of."""
@@ -160,6 +161,16 @@ class Place(Protocol):
         """Return the stripes and the members of components as they are stored: the columns `BLOCKS`."""
 
 
+class WorksApart(Protocol):
+    """A place that works on stripes where they are; the one in this process has them all at hand, and never does."""
+
+    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart | None:
+        """Work on stripes where they are; None where they had better be `rebuilt`."""
+
+    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
+        """Build stripes, where they are, of the graph after a batch."""
+
+
 @dataclass(frozen=True)
 class InProcess:
     """All stripes are at hand."""
@@ -177,14 +188,6 @@ class InProcess:
         """Do nothing: they are at hand."""
         del wanted
         return Near(stripes, NONE, None, self)
-
-    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
-        """Stripes at hand are never worked on elsewhere: `near` has them all."""
-        raise NotImplementedError
-
-    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
-        """Stripes at hand are never worked on elsewhere: `near` has them all."""
-        raise NotImplementedError
 
     def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> InProcess:
         """Do nothing: there is no other copy."""

@@ -27,7 +27,7 @@ from dyntc_spark.engines.lanes.graph import (
     turned,
     with_room,
 )
-from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place
+from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place, TooMany
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
 from dyntc_spark.kernels.lanes.adjacency import keys_in
@@ -167,24 +167,18 @@ class State:
         edges = self.version.edges + len(inserted) - len(deleted)
         if self._deleting.skips(len(deleted)) or self._inserting.skips(len(inserted)):
             return self._build(parts, inserted, edges)
-        wanted = self._brought(lambda: self._concerned(lost, parts, inserted))
-        if wanted is not None:
+        elsewhere = self._brought(lambda: self._concerned(lost, parts, inserted))
+        if elsewhere is not None:
             sizes = self.version.members.size
-            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), wanted, edges)
+            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), elsewhere, edges)
         return self._here(lost, parts, inserted, edges)
 
-    def _brought(self, concerned: Callable[[], Ids]) -> Ids | None:
-        """Have the stripes at hand that a batch concerns; return them when they are too many."""
+    def _brought(self, concerned: Callable[[], Ids]) -> TooMany | None:
+        """Have the stripes at hand that a batch concerns; return where they are when they are too many."""
         version, place = self.closure
-        found: list[Ids] = []
-
-        def wanted() -> Ids:
-            found.append(concerned())
-            return found[0]
-
-        near = place.near(version.stripes, wanted)
-        if near is None:
-            return found[0]
+        near = place.near(version.stripes, concerned)
+        if isinstance(near, TooMany):
+            return near
         if near.stripes is not version.stripes:  # some were dropped
             self._used = stripes.sizes(near.stripes)
         held = near.stripes
@@ -249,10 +243,10 @@ class State:
         place.recount(change)
         return change
 
-    def _apart(self, work: Batch, which: Ids, edges: int) -> Change:
+    def _apart(self, work: Batch, elsewhere: TooMany, edges: int) -> Change:
         """Let the stripes be worked on where they are, and bring the graph here to the same state."""
-        before = self.closure
-        version, place = before
+        before, (which, place) = self.closure, elsewhere
+        version = before.version
         found = place.apart(work, version.stripes, which)
         merges = self._insert(work.inserted)
         found = found or place.rebuilt(self._plan(), self.graph.members.size, version.stripes, which)

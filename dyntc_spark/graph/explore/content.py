@@ -124,6 +124,7 @@ class _Content:
             "targets": place[edges.targets].tolist(),
             "bits": None if whole else _bits(self.closure, vertices),
             "batches": [_batch(batch, vertices, place) for batch in self.batches],
+            "uncounted": self._uncounted(),
             "impact": {by: self._impact(counts, place) for by, counts in zip(RANKED[1:], self._counted(), strict=True)},
         }
 
@@ -148,6 +149,17 @@ class _Content:
         _, at = np.unique(found := np.concatenate([heavy[:1], first, heavy]), return_index=True)
         chosen: Indices = found[np.sort(at)][:most]
         return chosen
+
+    def _uncounted(self) -> str | None:
+        """Return why nothing is counted, and what to do, where that is so."""
+        if self.above is not None:
+            return None
+        vertices = self.version.graph.vertices
+        size = "its names are on Spark" if vertices.on_spark else f"it has {len(vertices):,} vertices"
+        return (
+            f"Left out: the closure is on Spark, and {size}. A page counts there for up to {MOST_COUNTED:,} vertices, "
+            f"with names in the calling process. To have Spark count, ask impact(top={IMPACTS})."
+        )
 
     def _counted(self) -> tuple[Indices | None, Indices | None]:
         return self.above, self.below

@@ -193,6 +193,10 @@
   }
 
   function impactPanel() {
+    if (data.uncounted) {
+      $("impact").append(node("p", { class: "note" }, data.uncounted));
+      return;
+    }
     const titles = { ancestors: "Most reached", descendants: "Reach most" };
     for (const [by, title] of Object.entries(titles)) {
       const rows = data.impact[by];

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.asking import NO_TARGET, Table, Unknown, Vertex
-from dyntc_spark.graph.documented import documented_by
+from dyntc_spark.graph.asking import Table
+from dyntc_spark.graph.closure_questions import ClosureQuestions
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.explore.page import Page
-from dyntc_spark.graph.joins import UnknownRow
-from dyntc_spark.graph.misuse import refuse_copy
-from dyntc_spark.graph.parts import SEEN, Parts
-from dyntc_spark.graph.ranking import By
+from dyntc_spark.graph.parts import Parts
 
 if TYPE_CHECKING:
-    import networkx as nx
-    from matplotlib.axes import Axes
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -67,8 +61,7 @@ class LabelArrow(ArrowAnswers):
             return super().what_if(found)
 
 
-@documented_by(*SEEN)
-class LabelClosure:
+class LabelClosure(ClosureQuestions):
     """The closure of the edges that have one of some labels: it can be asked, and its graph changes it.
 
     The questions are those of `DynamicClosure`. It has all vertices of the graph, also those that have edges with other
@@ -87,11 +80,8 @@ class LabelClosure:
     """
 
     def __init__(self, engine: Engine, spark: SparkSession | None, owner: Owner, labels: frozenset[str] | None) -> None:
-        self._parts = Parts(engine, spark)
+        super().__init__(Parts(engine, spark))
         self._owner, self._labels = owner, labels
-
-    def __reduce__(self) -> NoReturn:
-        refuse_copy(repr(self))
 
     @property
     def parts(self) -> Parts:
@@ -104,109 +94,13 @@ class LabelClosure:
         return self._labels
 
     @property
-    def version(self) -> int:
-        """The number of the last batch."""
-        return self._parts.door.now.number
-
-    @property
     def arrow(self) -> LabelArrow:
         """The same questions, answered as Arrow tables: with the state in this process without Spark."""
         return LabelArrow(self._parts.door, self._owner, self._labels)
 
-    def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
-        return self._parts.answers.reaches(src, dst, unknown=unknown)
-
-    def query(
-        self, pairs: Table, *, unknown: UnknownRow | None = None, src: str = "src", dst: str = "dst"
-    ) -> DataFrame:
-        return self._parts.answers.query(pairs, unknown=unknown, src=src, dst=dst)
-
-    def descendants(
-        self,
-        vertex: Vertex | DataFrame,
-        *,
-        reflexive: bool = False,
-        unknown: UnknownRow = "null",
-        column: str = "vertex",
-    ) -> DataFrame:
-        return self._parts.answers.descendants(vertex, reflexive=reflexive, unknown=unknown, column=column)
-
-    def ancestors(
-        self,
-        vertex: Vertex | DataFrame,
-        *,
-        reflexive: bool = False,
-        unknown: UnknownRow = "null",
-        column: str = "vertex",
-    ) -> DataFrame:
-        return self._parts.answers.ancestors(vertex, reflexive=reflexive, unknown=unknown, column=column)
-
-    def pairs(self, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.answers.pairs(reflexive=reflexive)
-
-    def edges(self) -> DataFrame:
-        """The edges that have one of the labels, each once: ``src``, ``dst``."""
-        return self._parts.answers.edges()
-
-    def vertices(self) -> DataFrame:
-        return self._parts.answers.vertices()
-
     def changes(self) -> DataFrame:
         """The pairs that the last batch made reachable or unreachable here: ``src``, ``dst``, ``op``, ``version``."""
         return self._parts.answers.changes()
-
-    def explain(
-        self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"
-    ) -> DataFrame:
-        return self._parts.answers.explain(source, target, src=src, dst=dst)
-
-    def __len__(self) -> int:
-        """Return how many vertices there are."""
-        return len(self._parts.door.now.graph.vertices)
-
-    def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
-        return asked in self._parts.answers
-
-    # --- everyday questions --------------------------------------------------------------------
-
-    def components(self) -> DataFrame:
-        return self._parts.questions.components()
-
-    def cycles(self) -> DataFrame:
-        return self._parts.questions.cycles()
-
-    def is_acyclic(self) -> bool:
-        return self._parts.questions.is_acyclic()
-
-    def roots(self) -> DataFrame:
-        return self._parts.questions.roots()
-
-    def leaves(self) -> DataFrame:
-        return self._parts.questions.leaves()
-
-    def distance(
-        self,
-        source: Vertex | Table,
-        target: Vertex = NO_TARGET,
-        /,
-        *,
-        unknown: UnknownRow | None = None,
-        src: str = "src",
-        dst: str = "dst",
-    ) -> DataFrame | int | None:
-        return self._parts.questions.distance(source, target, unknown=unknown, src=src, dst=dst)
-
-    def impact(self, top: int = 10, by: By = "ancestors") -> DataFrame:
-        return self._parts.questions.impact(top, by)
-
-    def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> DataFrame:
-        return self._parts.questions.between(source, target, edges=edges)
-
-    def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.questions.common_ancestors(a, b, reflexive=reflexive)
-
-    def common_descendants(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.questions.common_descendants(a, b, reflexive=reflexive)
 
     def what_if(
         self,
@@ -239,25 +133,6 @@ class LabelClosure:
             found = self._owner.within(self._labels, changes, (op, src, dst, label, timestamp), strict=strict)
             return self._parts.questions.what_if(found)
 
-    # --- views, pictures, state ----------------------------------------------------------------
-
-    def create_views(self, prefix: str) -> None:
-        self._parts.views.create_views(prefix)
-
-    def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
-        return self._parts.interop.to_networkx(closure=closure)
-
-    def plot(
-        self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
-    ) -> Axes:
-        return self._parts.pictures.plot(ax, around=around, depth=depth, unfold=unfold)
-
-    def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = 2_000) -> Page:
-        return self._parts.pictures.explore(around, depth, most=most)
-
-    def stats(self) -> dict[str, Any]:
-        return self._parts.upkeep.stats()
-
     def close(self) -> None:
         """Let the closure go; the graph keeps its edges, and builds another one when it is asked for these labels.
 
@@ -268,9 +143,6 @@ class LabelClosure:
 
     def __repr__(self) -> str:
         return f"LabelClosure({shown(self._labels)}: {self._parts.door})"
-
-    def _repr_html_(self) -> str:
-        return self._parts.pictures.html()
 
 
 def shown(labels: frozenset[str] | None) -> str:

@@ -38,6 +38,7 @@ class Batch(NamedTuple):
     added: pa.Array  #: vertices that it brings
     new: Indices  #: the numbers that these are to get
     last: Tally
+    dropped: pa.Array | None = None  #: vertices that it lets go
 
     def keys(self, labels: Iterable[str]) -> Indices:
         """Return the keys of the pairs that it names with one of these labels, each once."""
@@ -135,7 +136,7 @@ class LabelledEdges:
         return LabelledEdges(self.vertices.dropped(numbers), self.by_label)
 
     def _closed_up(self, inserted: dict[str, Edges]) -> tuple[dict[str, Edges], Indices]:
-        """Give new vertices their numbers; return also which of the new names are in use."""
+        """Number new vertices; return also which of the new names are in use."""
         labels, counts = list(inserted), [len(edges) for edges in inserted.values()]
         sources, targets = (
             np.concatenate([_NOTHING, *(getattr(edges, side) for edges in inserted.values())])
@@ -146,6 +147,13 @@ class LabelledEdges:
         cuts = np.cumsum(counts)[:-1]
         parts = zip(np.split(edges.sources, cuts), np.split(edges.targets, cuts), strict=True)
         return {label: Edges(*part) for label, part in zip(labels, parts, strict=False)}, used
+
+
+class Standing(NamedTuple):
+    """A version of a graph: its edges, and the number of its last batch."""
+
+    edges: LabelledEdges = LabelledEdges()
+    number: int = 0
 
 
 def effect(batch: Batch, before: EdgeSet, after: LabelledEdges, wanted: Iterable[str] | None) -> tuple[Edges, Edges]:

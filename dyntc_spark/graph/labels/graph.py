@@ -15,7 +15,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -33,10 +32,10 @@ from dyntc_spark.graph.kinds import encoded
 from dyntc_spark.graph.labels.arrow import LabelledArrow
 from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels
 from dyntc_spark.graph.labels.closures import Closures
-from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, within
+from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, Standing, within
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
 from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
-from dyntc_spark.graph.misuse import refuse_copy
+from dyntc_spark.graph.misuse import checked_batch_id, refuse_copy, require_kept
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, session_at_hand, session_for
@@ -44,15 +43,6 @@ from dyntc_spark.session import ensure_open, session_at_hand, session_for
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import Self
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A version of the graph: a value."""
-
-    edges: LabelledEdges = field(default_factory=LabelledEdges)
-    number: int = 0
-    tally: Tally = field(default_factory=Tally)
 
 
 class LabelledGraph:
@@ -122,9 +112,8 @@ class LabelledGraph:
         graph = cls(spark, engine, backend)
         rows = read_edges(edges, (src, dst, label), inserting=True)
         more = read_vertices(vertices, "vertex")
-        batch = graph._now.edges.planned(rows)
-        begun = graph._now.edges.after(batch)
-        graph._now = Standing(begun.with_vertices(more), 0, Tally(insertions_ignored=batch.last.insertions_ignored))
+        begun = graph._now.edges.after(graph._now.edges.planned(rows))
+        graph._now = Standing(begun.with_vertices(more))
         return graph
 
     # --- durability --------------------------------------------------------------------------
@@ -141,10 +130,8 @@ class LabelledGraph:
             if self._store is not None and self._store.is_at(place):
                 self._store.require_changeable()
                 return
-            found, nothing = LabelledArrow(now.edges), now.edges.vertices.names([])
-            whole = Change(found.edges(), found.edges()[:0], now.edges.vertices.names(), nothing)
             with place.writing():
-                self._store = LabelledStore.create(place, now.number, whole, now.edges.vertices.kind)
+                self._store = LabelledStore.create(place, now.number, Change.to(now.edges), now.edges.vertices.kind)
 
     @classmethod
     def open(
@@ -181,6 +168,18 @@ class LabelledGraph:
             finally:
                 store.version, self._store = self._now.number, store
             return self._now.number
+
+    def vacuum(self, keep: int, *, files: bool = True) -> None:
+        """Let older versions at the location go, but for the last ``keep``.
+
+        ``files``: whether to put small files together, and to remove those that Delta's retention period, by default a
+        week, allows to remove.
+        """
+        require_kept(keep)
+        with self._changing():
+            store = self._located("vacuum")
+            store.require_changeable()
+            store.vacuum(keep, files=files)
 
     def use(self, spark: SparkSession) -> None:
         """Go on in another session; closures are built again there, unless all are in this process for good."""
@@ -246,6 +245,7 @@ class LabelledGraph:
         changes: Table,
         *,
         strict: bool = False,
+        batch_id: str | int | None = None,
         op: str = "op",
         src: str = "src",
         dst: str = "dst",
@@ -261,10 +261,14 @@ class LabelledGraph:
             that ``op`` may be, and for which change counts where an edge with its label is named more than once.
         strict
             Whether a change that changes nothing is an error.
+        batch_id
+            At a location: a name of the batch. One whose name is known there does nothing, so that a batch whose fate
+            is not known can be sent again.
         op, src, dst, label, timestamp
             What these columns are called in ``changes``.
         """
-        return self._change(read_changes(changes, (op, src, dst, label), timestamp), strict=strict)
+        known_as = None if batch_id is None else checked_batch_id(batch_id)
+        return self._change(read_changes(changes, (op, src, dst, label), timestamp), strict=strict, batch_id=known_as)
 
     def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
         """Let vertices without edges go, as one batch: a list, or a table with the column ``vertex``."""
@@ -272,8 +276,8 @@ class LabelledGraph:
         with self._changing() as now:
             if not len(names):
                 return BatchResult(now.number)
-            batch = Batch({}, {}, names[:0], np.arange(0), Tally())
-            return self._done(now, now.edges.without(names), batch, encoded(names)[1])
+            batch = Batch({}, {}, names[:0], np.arange(0), Tally(), encoded(names)[1])
+            return self._done(now.edges.without(names), batch)
 
     def close(self) -> None:
         """Let all closures go, with what they have on Spark; whatever is asked from now on is an error."""
@@ -353,37 +357,37 @@ class LabelledGraph:
             self._closures.settle(now.edges, now.number)
             yield now
 
-    def _change(self, rows: Rows, *, strict: bool) -> BatchResult:
-        with self._changing() as now:
-            return self._advance(rows, strict=strict) if len(rows) else BatchResult(now.number)
+    def _located(self, what: str) -> LabelledStore:
+        if self._store is None:
+            raise OptionError(f"a graph at a location, for {what}", "one in memory only", "Call save() first.")
+        return self._store
 
-    def _advance(self, rows: Rows, *, strict: bool) -> BatchResult:
+    def _change(self, rows: Rows, *, strict: bool, batch_id: str | None = None) -> BatchResult:
+        with self._changing() as now:
+            known = batch_id is not None and batch_id in self._located("a batch_id").batches
+            return BatchResult(now.number) if known or not len(rows) else self._advance(rows, strict, batch_id)
+
+    def _advance(self, rows: Rows, strict: bool = False, batch_id: str | None = None) -> BatchResult:
         """Make the next version."""
         batch = self._now.edges.planned(rows, strict=strict)
-        return self._done(self._now, self._now.edges.after(batch), batch)
+        return self._done(self._now.edges.after(batch), batch, batch_id)
 
     def _follow(self, later: Later) -> None:
         """Do what another writer did."""
         if len(later.dropped):
             self.drop(later.dropped)
         else:
-            self._advance(later.changes, strict=False)
+            self._advance(later.changes)
 
-    def _write(self, edges: LabelledEdges, batch: Batch, dropped: pa.Array) -> None:
-        """Make a batch durable, where the graph is at a location."""
-        if self._store is None:
-            return
-        named = LabelledArrow(edges)
-        self._store.write(Change(named.named(batch.inserted), named.named(batch.deleted), dropped[:0], dropped))
-
-    def _done(self, now: Standing, edges: LabelledEdges, batch: Batch, dropped: pa.Array | None = None) -> BatchResult:
+    def _done(self, edges: LabelledEdges, batch: Batch, batch_id: str | None = None) -> BatchResult:
         """Bring a batch to all closures and to the location, or to none."""
         if self._store is not None:
             self._store.require_changeable()
         with self._closures.advancing(edges, batch):
-            self._write(edges, batch, edges.vertices.names([]) if dropped is None else dropped)
-        last, number = batch.last, now.number + 1
-        self._now = Standing(edges, number, now.tally + last)
+            if self._store is not None:
+                self._store.write(Change.of(edges, batch), batch_id)
+        last, number = batch.last, self._now.number + 1
+        self._now = Standing(edges, number)
         if self._store is not None:
             self._store.reached(number)
         self._closures.show()

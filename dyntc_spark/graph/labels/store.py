@@ -4,7 +4,12 @@ A row is a change: ``version``, ``token``, ``op``, ``src``, ``dst``, ``label``. 
 ``commit``, whose label is the type of the vertices; its other rows are ``insert`` and ``delete`` of labelled edges, and
 ``vertex`` and ``drop`` of a vertex, which is in ``src``. The first version has the graph as it was saved. An append is
 all or nothing, so that a version is there with all its rows or not at all. Versions have no gaps: the append names
-its number as Delta's transaction, and of two writers of one number the second is refused.
+its number as Delta's transaction, and of two writers of one number the second is refused. A row with the op ``batch``
+has as its label the name that the user gave to the batch.
+
+To let old versions go, the graph at the oldest one that stays is appended once more, under a token of its own and
+with a row ``base``. From then on nothing counts that is older, nor that version as it was written first: to delete
+these rows, which is the next step, changes nothing for readers, whenever it comes.
 
 Closures are not stored: they are built from the edges when they are asked for.
 """
@@ -13,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +36,8 @@ from dyntc_spark.errors import (
 )
 from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
 from dyntc_spark.graph.kinds import encoded, taken
-from dyntc_spark.graph.labels.edges import LabelledEdges
+from dyntc_spark.graph.labels.arrow import LabelledArrow
+from dyntc_spark.graph.labels.edges import Batch, LabelledEdges
 from dyntc_spark.graph.labels.rows import Rows, places_of
 from dyntc_spark.graph.names import require_same_kind
 from dyntc_spark.graph.store import steps
@@ -44,7 +51,7 @@ TABLE, APPLICATION = "labelled", "dyntc_spark.labelled"
 COMPACT_VERSIONS = 64
 
 _COLUMNS = ("version", "token", "op", "src", "dst", "label")
-_COMMIT, _VERTEX, _DROP = "commit", "vertex", "drop"
+_COMMIT, _VERTEX, _DROP, _BATCH, _BASE = "commit", "vertex", "drop", "batch", "base"
 _log = logging.getLogger(__name__)
 
 
@@ -55,6 +62,19 @@ class Change(NamedTuple):
     deleted: pa.Table
     vertices: pa.Array  #: that come without an edge
     dropped: pa.Array
+
+    @classmethod
+    def to(cls, edges: LabelledEdges) -> Change:
+        """Return what leads from nothing to a graph."""
+        found = LabelledArrow(edges)
+        return cls(found.edges(), found.edges()[:0], edges.vertices.names(), edges.vertices.names([]))
+
+    @classmethod
+    def of(cls, edges: LabelledEdges, batch: Batch) -> Change:
+        """Return what a batch, which leads to ``edges``, does."""
+        named, nothing = LabelledArrow(edges), edges.vertices.names([])
+        dropped = nothing if batch.dropped is None else batch.dropped
+        return cls(named.named(batch.inserted), named.named(batch.deleted), nothing, dropped)
 
 
 class Later(NamedTuple):
@@ -84,6 +104,7 @@ class LabelledStore:
         self.is_past = False  #: whether it was opened at a version that need not be the last
         #: Whether there may be a version that the graph in memory has not reached.
         self.uncertain = False
+        self.batches: set[str] = set()  #: the names of those that are there
 
     @classmethod
     def create(cls, place: Place, version: int, whole: Change, kind: pa.DataType) -> LabelledStore:
@@ -111,14 +132,14 @@ class LabelledStore:
         """Take note that the graph in memory is at a version that is there."""
         self.version, self.uncertain = version, False
 
-    def write(self, change: Change) -> None:
+    def write(self, change: Change, batch_id: str | None = None) -> None:
         """Publish the next version; when this raises, nothing was published, unless the store is ``uncertain`` then.
 
         It is ``uncertain`` afterwards, too, until the graph says by `reached` that it has the version: an interrupt
         may come before.
         """
         version, token = self.version + 1, uuid.uuid4().hex
-        table = self._table(version, token, change)
+        table = self._table(version, token, change, [] if batch_id is None else [(_BATCH, batch_id)])
         failure: Exception | None = None
         with self.place.writing():
             self.uncertain = True
@@ -140,6 +161,23 @@ class LabelledStore:
                 if found is None and failure is not None:
                     raise self.place.problem(failure, f"publishing version {version}") from failure
                 raise self.place.conflict(f"publishing version {version}") from failure
+        self.batches |= {batch_id} if batch_id is not None else set()
+
+    def vacuum(self, keep: int, *, files: bool) -> None:
+        """Let older versions go, but for the last ones."""
+        oldest = self.version - keep + 1
+        with self.place.writing(), self.place.translating("letting versions go"):
+            if oldest > pc.min(_current(_required(self.place)).column("version")).as_py():
+                past, edges, vertices = loaded(self.place, oldest)
+                notes = [(_BASE, None), *((_BATCH, name) for name in sorted(past.batches))]
+                whole = Change.to(edges.with_vertices(vertices))
+                self.place.append(TABLE, self._table(oldest, uuid.uuid4().hex, whole, notes))
+            base = _base(_required(self.place))
+            if base is not None:
+                self.place.delete(TABLE, f"version < {base[0]} OR (version = {base[0]} AND token <> '{base[1]}')")
+            if files:
+                self.place.compact(TABLE)
+                self.place.clear_files(TABLE)
 
     def is_at(self, place: Place) -> bool:
         """Return whether this is the location, and the graph is still there."""
@@ -150,6 +188,13 @@ class LabelledStore:
         found = _read(self.place, self.version)
         if found is None:
             return []
+        if _base(found) is not None:
+            raise VersionError(
+                f"version {self.version}, which the graph is at, among those at {self.place.location!r}",
+                "later ones only: vacuum() has let it go",
+                "Open the location again.",
+            )
+        self.batches |= _batches(found)
         versions = found.column("version").to_numpy()
         return [_later(found.filter(pa.array(versions == each)), int(each), self._kind) for each in np.unique(versions)]
 
@@ -167,15 +212,18 @@ class LabelledStore:
         except DyntcError as error:
             _log.warning("%s", error)
 
-    def _table(self, version: int, token: str, change: Change) -> pa.Table:
-        """Return the rows of a version."""
+    def _table(
+        self, version: int, token: str, change: Change, notes: Sequence[tuple[str, str | None]] = ()
+    ) -> pa.Table:
+        """Return the rows of a version; ``notes``: further ones, of which only op and label are given."""
         parts = [
             *((op, *(each.combine_chunks() for each in table.columns)) for op, table in _sides(change)),
             *((op, names, None, None) for op, names in ((_VERTEX, change.vertices), (_DROP, change.dropped))),
         ]
         stored = to_storage(pa.array([], self._kind)).type
-        ops, labels = [_COMMIT], [pa.array([kind_text(self._kind)], pa.string())]
-        sources, targets = [pa.nulls(1, stored)], [pa.nulls(1, stored)]
+        noted = [(_COMMIT, kind_text(self._kind)), *notes]
+        ops, labels = [op for op, _ in noted], [pa.array([label for _, label in noted], pa.string())]
+        sources, targets = [pa.nulls(len(noted), stored)], [pa.nulls(len(noted), stored)]
         for op, src, dst, label in parts:
             if not len(src):
                 continue
@@ -196,12 +244,7 @@ class LabelledStore:
 
 def loaded(place: Place, version: int | None = None) -> tuple[LabelledStore, LabelledEdges, pa.Array]:
     """Read a version, by default the last: the location there, the edges, and the vertices."""
-    found = _read(place, None)
-    if found is None:
-        remedy = (
-            "Check the location; LabelledGraph.save() puts a graph there, and DynamicClosure.open() opens closures."
-        )
-        raise LocationError(f"a labelled graph at {place.location!r}", "none", remedy)
+    found = _current(_required(place))
     commits = found.filter(pc.equal(found.column("op"), _COMMIT))
     numbers = sorted(commits.column("version").to_pylist())
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
@@ -213,10 +256,11 @@ def loaded(place: Place, version: int | None = None) -> tuple[LabelledStore, Lab
         )
     last = numbers[-1] if version is None else version
     kind = kind_of(commits.column("label")[0].as_py())
-    every = _later(found.filter(pc.less_equal(found.column("version"), last)), last, kind)
+    upto = found.filter(pc.less_equal(found.column("version"), last))
+    every = _later(upto, last, kind)
     edges = LabelledEdges()
     store = LabelledStore(place, last, kind)
-    store.is_past = version is not None
+    store.is_past, store.batches = version is not None, _batches(upto)
     return store, edges.after(edges.planned(every.changes)), every.vertices
 
 
@@ -232,6 +276,37 @@ def _read(place: Place, after: int | None) -> pa.Table | None:
     if set(found.column_names) != set(_COLUMNS):
         raise place.refused(f"a table {TABLE!r} with other columns")
     return found.sort_by("version").select(_COLUMNS)
+
+
+def _required(place: Place) -> pa.Table:
+    """Return the rows of a location, or refuse one that has none."""
+    found = _read(place, None)
+    if found is None:
+        remedy = (
+            "Check the location; LabelledGraph.save() puts a graph there, and DynamicClosure.open() opens closures."
+        )
+        raise LocationError(f"a labelled graph at {place.location!r}", "none", remedy)
+    return found
+
+
+def _base(rows: pa.Table) -> tuple[int, str] | None:
+    """Return version and token of the oldest version that counts, where older ones were let go."""
+    found = rows.filter(pc.equal(rows.column("op"), _BASE)).select(["version", "token"]).to_pylist()
+    return max(((row["version"], row["token"]) for row in found), default=None)
+
+
+def _current(rows: pa.Table) -> pa.Table:
+    """Return the rows that count."""
+    base = _base(rows)
+    if base is None:
+        return rows
+    version, token = base
+    return rows.filter(pc.or_(pc.greater(rows.column("version"), version), pc.equal(rows.column("token"), token)))
+
+
+def _batches(rows: pa.Table) -> set[str]:
+    """Return the names of the batches in some rows."""
+    return set(rows.filter(pc.equal(rows.column("op"), _BATCH)).column("label").to_pylist())
 
 
 def _later(rows: pa.Table, version: int, kind: pa.DataType) -> Later:

@@ -223,7 +223,7 @@ class DiskTables:
 
     @contextmanager
     def _changing(self, table: str) -> Iterator[Any]:
-        """Give a table that is there, to be changed; then see to the checksums of what was written."""
+        """Yield a table that is there, to be changed; then see to the checksums of what was written."""
         with self._lock:
             found = self._opened(table)
             if found is None:
