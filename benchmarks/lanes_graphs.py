@@ -105,15 +105,17 @@ def small() -> Graph:
     return Graph(2_000, cyclic, batches)
 
 
-def tree(height: int, children: tuple[int, int], *, seed: int = 2, rows: bool = True) -> Graph:
-    """Return a tree in which each vertex above the leaves has a random number of children, from the first to the last.
+def tree(height: int, children: tuple[int, int], *, leaves: float = 0, seed: int = 2, rows: bool = True) -> Graph:
+    """Return a tree in which each inner vertex has a random number of children, from the first to the last.
 
-    A vertex has as many ancestors as its depth, so the sum of depths is the number of pairs.
+    A share of the vertices above the last level, ``leaves``, has no children. A vertex has as many ancestors as its
+    depth, so the sum of depths is the number of pairs.
     """
     rng, level, count, pairs = np.random.default_rng(seed), np.zeros(1, np.int64), 1, 0
     sources, targets = [], []
     for depth in range(1, height + 1):
-        sources.append(np.repeat(level, rng.integers(children[0], children[1] + 1, len(level))))
+        inner = level[rng.random(len(level)) >= leaves] if leaves and depth > 1 else level
+        sources.append(np.repeat(inner, rng.integers(children[0], children[1] + 1, len(inner))))
         level = np.arange(count, count + len(sources[-1]))
         targets.append(level)
         count, pairs = count + len(level), pairs + depth * len(level)

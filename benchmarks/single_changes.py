@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.harness import Line, report
-from benchmarks.refresh import DATA
+from benchmarks.packages import DATA
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes import build as lanes_build

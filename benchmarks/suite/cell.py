@@ -42,6 +42,7 @@ class Task:
     repeats: int = 3  #: of Init, and of questions
     slow: float = 2.0  #: seconds from which a phase is not repeated
     most_vertices: int = 1_100  #: for engines that are there to study the paper
+    tried: Digest | None = None  #: of the closure after the batch that is only tried
     environment: Mapping[str, str] = field(default_factory=dict)  #: variables that its process gets
 
 
@@ -72,6 +73,9 @@ def run(task: Task, tell: Tell) -> None:
             for count in (1, len(workload.questions[0])):
                 phase = f"query/{count}"
                 watch.query(workload, count)
+            if task.tried is not None:
+                phase = what_if_phase(workload)
+                watch.what_if(workload, task.expected[-1], task.tried)
         finally:
             system.stop()
     except NotTriedError as reason:
@@ -138,6 +142,23 @@ class _Watch:
             raise WrongAnswerError(f"{count} questions: answers differ")
         self._end(f"query/{count}", runs[1:] or runs, repeats=len(runs))
 
+    def what_if(self, workload: Workload, before: Digest, after: Digest) -> None:
+        self._begin()
+        runs: list[float] = []
+        told = None
+        while len(runs) <= self._task.repeats and sum(runs) < self._task.slow:
+            started = time.perf_counter()
+            told = self._system.what_if(*workload.trial)
+            runs.append(time.perf_counter() - started)
+            if told is None:
+                return
+        if told is None:
+            return
+        won, lost = told()
+        if (won.pairs - lost.pairs, won.total - lost.total) != (after.pairs - before.pairs, after.total - before.total):
+            raise WrongAnswerError(f"{won.pairs} pairs would come and {lost.pairs} go, from {before} to {after}")
+        self._end(what_if_phase(workload), runs[1:] or runs, repeats=len(runs))
+
     def _timed(self, action: Callable[[], object]) -> float:
         self._system.reported = None
         started = time.perf_counter()
@@ -159,6 +180,11 @@ class _Watch:
                 raise WrongAnswerError(f"{found.pairs} pairs (sum {found.total}), not {digest.pairs} ({digest.total})")
             facts["pairs"] = digest.pairs
         self._tell({"phase": phase, "status": "ok", "runs": list(runs), "memory": peaks, **counted, "facts": facts})
+
+
+def what_if_phase(workload: Workload) -> str:
+    """Return the name of the phase in which a batch is only tried."""
+    return f"what-if/{sum(map(len, workload.trial))}"
 
 
 def net(batches: Sequence[Batch], vertices: int) -> Batch:

@@ -16,6 +16,8 @@ from dyntc_spark.engines import registry
 
 Record = dict[str, Any]
 WITHIN = 1.5  #: the default engine is to take at most this times the cheapest engine
+NOISE = 1.2  #: less is no difference between two runs
+BEFORE = "refresh"  #: the default engine of release 0.1
 #: A search that stores nothing is a bound, not a system.
 NO_STORE = "search"
 
@@ -55,6 +57,19 @@ def choices(results: dict[str, Any]) -> list[Choice]:
         if rivals:
             best = min(rivals, key=rivals.__getitem__)
             found.append(Choice(workload, phase, "Spark" if "@" in system else "in process", best, rivals[best], value))
+    return sorted(found, key=lambda choice: -choice.ratio)
+
+
+def slower(results: dict[str, Any], before: dict[str, Any]) -> list[Choice]:
+    """Compare the default engine with the default of an earlier run; return what is slower now, worst first."""
+    now, then, found = medians(results), medians(before), []
+    default = registry.ALIASES["auto"]
+    for (workload, phase, system), value in now.items():
+        engine, _, backend = system.partition("@")
+        names = [name if not backend else f"{name}@{backend}" for name in (default, BEFORE)]
+        old = next((then[workload, phase, name] for name in names if (workload, phase, name) in then), None)
+        if engine == default and old is not None and value > NOISE * old:
+            found.append(Choice(workload, phase, "Spark" if backend else "in process", BEFORE, old, value))
     return sorted(found, key=lambda choice: -choice.ratio)
 
 

@@ -48,9 +48,9 @@ def _engine(name: str, sizes: tuple[int, ...]) -> dict[str, Any]:
     _seconds(system.engine, touching)
     seen = zip(_touched(touching), _batches(system.engine, touching), strict=False)
     row = {
-        "init": _fit(list(init.items())),
-        "batch of 10": _fit(list(batch.items())),
-        "touched pairs": _fit([(pairs, seconds) for pairs, seconds in seen if pairs]),
+        "init": fit(list(init.items())),
+        "batch of 10": fit(list(batch.items())),
+        "touched pairs": fit([(pairs, seconds) for pairs, seconds in seen if pairs]),
     }
     print(f"  {name:16}" + "".join(f"  {what}: {_exponent(fit)}" for what, fit in row.items()), flush=True)
     return row
@@ -94,7 +94,7 @@ def _closure(engine: Engine) -> Any:
     return pairs.sources * engine.vertices + pairs.targets
 
 
-def _fit(points: list[tuple[int, float]]) -> dict[str, Any]:
+def fit(points: list[tuple[int, float]]) -> dict[str, Any]:
     """Return the slope of the logarithms and how well it fits; None with fewer than three points."""
     if len({x for x, _ in points}) < 3:
         return {"exponent": None, "points": points}

@@ -30,6 +30,14 @@ def expected(workload: Workload) -> tuple[list[Digest], npt.NDArray[np.bool_]]:
     return found, _searched(edges, workload.vertices, *workload.questions)[1]
 
 
+def tried(workload: Workload) -> Digest:
+    """Digest the closure that there would be after all groups and the batch that is only tried."""
+    edges = workload.edges
+    for inserted, deleted in (*(batch for group in workload.groups for batch in group.batches), workload.trial):
+        edges = changed(edges, inserted, deleted, workload.vertices)
+    return digest(edges, workload.vertices)
+
+
 def changed(edges: Edges, inserted: Edges, deleted: Edges, vertices: int) -> Edges:
     """Return the edges after a batch, sorted."""
     codes = replaced(np.sort(coded(edges, vertices)), coded(inserted, vertices), coded(deleted, vertices))

@@ -10,8 +10,9 @@ from benchmarks.suite.workloads import Workload
 
 MIXED = ("mixed",)
 EVERY = tuple(workloads.SCRIPTS)
-LIBRARIES = ("DuckDB", "igraph", "networkx", "GraphBLAS", "scipy", "search")
+LIBRARIES = ("DuckDB", "igraph", "networkx", "GraphBLAS", "roaring rows", "scipy", "search")
 ROWS = tuple(f"{name}@spark" for name in ours.ROWS)  # engines with sparse rows, whatever n is
+FEW = ("DuckDB", "igraph", "roaring rows", "search")
 Repeats = Mapping[int, int]
 
 
@@ -49,6 +50,12 @@ def _entry(
     return Entry(name, lambda: workloads.made(name, graph(), repeats, scripts), who)
 
 
+def _recent(n: int, peers: tuple[str, ...]) -> Entry:
+    """Return long rows, and edges that came a moment ago and go again: where ``centres`` may be the fastest."""
+    who = (*ours.ROWS, "centres", "algebraic", *peers)
+    return _entry("recent", lambda: workloads.long_rows(n), {1: 9, 10: 7, 100: 5}, (workloads.RECENT,), who)
+
+
 def tiny() -> Plan:
     """Return a plan of seconds, without Spark."""
     repeats = {1: 2, 10: 2}
@@ -66,7 +73,7 @@ def tiny() -> Plan:
 def quick() -> Plan:
     """Return the plan that takes minutes."""
     repeats = {1: 7, 10: 5, 100: 3, 1_000: 3, 10_000: 3}
-    near, light, few = systems.NEAR, ("Pathway", *LIBRARIES), ("DuckDB", "igraph", "search")
+    near, light, few = systems.NEAR, ("Pathway", *LIBRARIES), FEW
     return Plan(
         (
             Entry(
@@ -101,6 +108,7 @@ def quick() -> Plan:
                 (*near, *few),
             ),
             _entry("dense", lambda: workloads.dense(256), repeats, MIXED, (*near, *LIBRARIES)),
+            _recent(512, few),
         ),
         limit=10,
         slow=0.5,
@@ -113,7 +121,7 @@ def quick() -> Plan:
 def full() -> Plan:
     """Return the plan for the tables: about an hour."""
     repeats = {1: 9, 10: 7, 100: 5, 1_000: 5, 10_000: 3}
-    near, few = systems.NEAR, ("DuckDB", "igraph", "search")
+    near, few = systems.NEAR, FEW
     sparse = (*ours.ROWS, "algebraic")  # engines whose state is not n x n
     every = (*near, *systems.FAR, *systems.SPARK_PEERS, "Pathway", *LIBRARIES)
     return Plan(
@@ -148,6 +156,7 @@ def full() -> Plan:
             _entry("lineage-small", lambda: workloads.lineage(256, 8), {1: 5, 10: 5, 100: 3}, MIXED, every),
             _entry("groups", lambda: workloads.groups(40_000), repeats, EVERY, (*sparse, *ROWS, *few)),
             _entry("dense", lambda: workloads.dense(1_024), repeats, MIXED, (*near, "path_counting@spark", *LIBRARIES)),
+            _recent(2_048, few),
             Entry(
                 "debian-x100",
                 lambda: _debian("debian-x100", {1: 3, 100: 3}, 100),

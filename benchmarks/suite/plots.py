@@ -1,93 +1,196 @@
-"""The pictures: what keeping a closure current costs, against the size of batches and of graphs."""
+"""The pictures: one message each, few lines, and the names at the lines. Every number in a title is of the results."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.suite import compare, systems
 
-SIZE = (9.0, 5.5)
-#: Systems of one kind share a style: ours in process, ours on Spark, others that follow changes, others from scratch.
-STYLES = {"near": "-", "far": "--", "follows": "-.", "scratch": ":"}
+SIZE = (8.0, 4.5)
+#: The workload that pictures show if it is there, else the next one.
+MAIN = ("debian", "debian-part", "lineage")
+OURS, OTHER_ENGINE, PEERS = "#00796b", "#e65100", "#757575"
+MOST_BARS = 9
+LEAST_GAP = 0.06  #: between labels, of the height of a picture
+Curve = list[tuple[float, float]]
 
 
 def draw(results: dict[str, Any], path: Path) -> list[Path]:
-    """Draw all pictures beside the results at ``path``; none without matplotlib."""
+    """Draw the pictures beside the results at ``path``; none without matplotlib."""
     try:
         import matplotlib as mpl  # noqa: PLC0415  (pictures are optional)
     except ImportError:
         return []
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "dyntc"  # the same file for the same results
-    drawn = [_batches(results, path, name) for name in results["workloads"] if _curves(results, name)]
-    return [*drawn, *_sizes(results, path)]
+    main = next((name for name in MAIN if name in results["workloads"]), next(iter(results["workloads"]), ""))
+    drawn = [
+        _batches(results, path, main),
+        _init(results, path, main),
+        _recent(results, path),
+        _what_if(results, path),
+    ]
+    return [each for each in drawn if each is not None]
 
 
-def _curves(results: dict[str, Any], workload: str) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """Return seconds by size of batches for each system and script."""
-    seconds = compare.medians(results)
-    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+def curve(results: dict[str, Any], workload: str, system: str, script: str) -> Curve:
+    """Return the seconds of a system by size of batches."""
+    seconds, found = compare.medians(results), []
     for group in results["workloads"][workload]["groups"]:
-        script, _, size = group.partition("/")
-        for system in systems.ALL:
-            value = seconds.get((workload, group, system))
-            if value is not None and script != "real":
-                found.setdefault((system, script), []).append((int(size), value))
-    return {key: curve for key, curve in found.items() if len(curve) > 1}
+        kind, _, size = group.partition("/")
+        if kind == script and (workload, group, system) in seconds:
+            found.append((float(size), seconds[workload, group, system]))
+    return found
 
 
-def _batches(results: dict[str, Any], path: Path, workload: str) -> Path:
-    """Draw cost against size of batches; where a curve meets the cheapest recompute, a cross."""
+def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
+    """Draw what a batch costs where changes are followed, beside what a new start costs."""
+    script = _script(results, workload)
+    lines = {name: curve(results, workload, name, script) for name in ("lanes", "lanes@spark")}
+    lines = {name: points for name, points in lines.items() if len(points) > 1}
+    if "lanes" not in lines:
+        return None
+    again = sorted((seconds, name) for name, seconds in _init_seconds(results, workload).items() if name in AGAIN)[:3]
+    figure, axes = _logarithmic()
+    ends = []
+    for name, points in lines.items():
+        axes.plot(*zip(*points, strict=True), "-" if name == "lanes" else "--", marker=".", color=OURS, linewidth=2)
+        ends.append((points[-1][1], f"{NAMES[name]}: follows changes", OURS))
+    first, last = lines["lanes"][0][0], lines["lanes"][-1][0]
+    for seconds, name in again:
+        axes.plot([first, last], [seconds, seconds], ":", color=PEERS)
+        ends.append((seconds, f"{name}: starts again", PEERS))
+    _label_ends(axes, last, ends)
+    size, ours = min(lines["lanes"], key=lambda point: abs(point[0] - 10))
+    changes = "1 change takes" if size == 1 else f"{size:.0f} changes take"
+    title = f"{_facts(results, workload)}: {changes} {brief(ours)}"
+    if again:
+        title += f", a new start {brief(again[0][0])} or more"
+    axes.set_xlabel("changes in a batch")
+    axes.set_title(title, loc="left")
+    return _saved(figure, path, f"batches-{workload}")
+
+
+def _init(results: dict[str, Any], path: Path, workload: str) -> Path | None:
+    """Draw what finding all pairs costs each system."""
+    seconds = {name: value for name, value in _init_seconds(results, workload).items() if name not in STUDIES}
+    pairs = results["workloads"][workload]["pairs"]
+    return _bars(seconds, path, f"init-{workload}", f"{workload}: seconds to find all {pairs:,} pairs")
+
+
+def _recent(results: dict[str, Any], path: Path) -> Path | None:
+    """Draw ``centres`` beside ``lanes`` on edges that came recently and go again."""
+    if "recent" not in results["workloads"]:
+        return None
+    lines = {name: curve(results, "recent", name, "recent") for name in ("lanes", "centres")}
+    if any(len(points) < 2 for points in lines.values()):
+        return None
+    figure, axes = _logarithmic()
+    for (name, points), color in zip(lines.items(), (OURS, OTHER_ENGINE), strict=True):
+        axes.plot(*zip(*points, strict=True), marker=".", color=color, linewidth=2)
+        _label_ends(axes, points[-1][0], [(points[-1][1], f"engine {name}", color)])
+    (_, ours), (_, theirs) = lines["lanes"][0], lines["centres"][0]
+    fast, ratio = ("lanes", theirs / ours) if ours < theirs else ("centres", ours / theirs)
+    title = f"{_facts(results, 'recent')}, edges that come and go: {fast} is {ratio:.2g} times as fast for one"
+    axes.set_xlabel("edges that come, as many go")
+    axes.set_title(title, loc="left")
+    return _saved(figure, path, "recent")
+
+
+def _what_if(results: dict[str, Any], path: Path) -> Path | None:
+    """Draw what the question costs which pairs a batch would change, for the largest graph that peers answer it on."""
+    seconds, best = compare.medians(results), None
+    for workload, facts in results["workloads"].items():
+        phase = facts.get("what_if", "")
+        here = {name: value for (where, what, name), value in seconds.items() if (where, what) == (workload, phase)}
+        found = {name: value for name, value in here.items() if name not in STUDIES}
+        peers = [name for name in found if not systems.is_ours(name)]
+        if "lanes" in found and peers and (best is None or (len(peers), facts["pairs"]) > best[0]):
+            best = (len(peers), facts["pairs"]), workload, found, phase.partition("/")[2]
+    if best is None:
+        return None
+    _, workload, found, size = best
+    return _bars(found, path, "what-if", f"{workload}: what would {size} changes change? Seconds to know")
+
+
+# --- parts of pictures ---------------------------------------------------------------------------
+
+NAMES = {"lanes": "lanes", "lanes@spark": "lanes on Spark"}
+STUDIES = {name for name in systems.ALL if name.partition("@")[0] in {"logarithmic", "divide_conquer", "recompute"}}
+AGAIN = {name for name in (*systems.PEERS, *systems.SPARK_PEERS) if name not in {"Pathway", compare.NO_STORE}}
+
+
+def _script(results: dict[str, Any], workload: str) -> str:
+    """Return the first script with batches of several sizes."""
+    groups = [group.partition("/")[0] for group in results["workloads"][workload]["groups"]]
+    return next((script for script in groups if groups.count(script) > 1), "")
+
+
+def _init_seconds(results: dict[str, Any], workload: str) -> dict[str, float]:
+    seconds = compare.medians(results)
+    return {name: value for (where, what, name), value in seconds.items() if (where, what) == (workload, "init")}
+
+
+def _bars(seconds: dict[str, float], path: Path, name: str, title: str) -> Path | None:
+    """Draw a bar for each system, the fastest first, with its time at its end."""
+    if len(seconds) < 2:
+        return None
+    chosen = sorted(seconds.items(), key=lambda each: each[1])
+    kept = [each for each in chosen if each[0] in NAMES]
+    kept += [each for each in chosen if each[0] not in NAMES][: MOST_BARS - len(kept)]
+    kept.sort(key=lambda each: -each[1])
     figure, axes = _axes()
-    curves = _curves(results, workload)
-    scripts = list(dict.fromkeys(script for _, script in curves))
-    for number, ((system, script), curve) in enumerate(curves.items()):
-        if script == scripts[0]:
-            axes.plot(*zip(*curve, strict=True), _style(system), marker=".", label=system, color=f"C{number % 10}")
-    for found in compare.crossovers(results):
-        if found.workload == workload and found.script == scripts[0] and found.size is not None:
-            axes.plot(found.size, found.recompute_seconds, "kx", markersize=8)
-    floor = next((f for f in compare.crossovers(results) if f.workload == workload), None)
-    if floor:
-        axes.axhline(floor.recompute_seconds, color="grey", linewidth=0.8)
-        axes.annotate(f"from scratch: {floor.recompute}", (1, floor.recompute_seconds), va="bottom", fontsize=8)
-    facts = results["workloads"][workload]
-    axes.set(
-        xlabel="changes in a batch",
-        ylabel="seconds a batch",
-        title=f"{workload}: {facts['vertices']:,} vertices, {facts['pairs']:,} pairs, {scripts[0]}; x: crossover",
-    )
-    return _saved(figure, axes, path, f"batches-{workload}")
+    colors = [OURS if each in NAMES else OTHER_ENGINE if systems.is_ours(each) else PEERS for each, _ in kept]
+    bars = axes.barh([_name(each) for each, _ in kept], [value for _, value in kept], color=colors)
+    axes.bar_label(bars, [brief(value) for _, value in kept], padding=4)
+    axes.set_xscale("log")
+    axes.margins(x=0.15)
+    axes.set(xticks=[], xlabel="logarithmic scale")
+    axes.set_title(title, loc="left")
+    axes.minorticks_off()
+    axes.grid(visible=False)
+    for side in ("bottom", "top", "right"):
+        axes.spines[side].set_visible(False)
+    return _saved(figure, path, name)
 
 
-def _sizes(results: dict[str, Any], path: Path) -> list[Path]:
-    """Draw cost of a batch of ten, and of Init, against the pairs of the closure."""
-    seconds, drawn = compare.medians(results), []
-    for what, phases in (("batch of 10", ("mixed/10", "delete-heavy/10")), ("init", ("init",))):
-        figure, axes = _axes()
-        number = 0
-        for system in systems.ALL:
-            points = sorted(
-                (facts["pairs"], seconds[workload, phase, system])
-                for workload, facts in results["workloads"].items()
-                for phase in phases
-                if (workload, phase, system) in seconds
-            )
-            if len(points) > 2:
-                axes.plot(*zip(*points, strict=True), _style(system), marker=".", label=system, color=f"C{number % 10}")
-                number += 1
-        if not number:
-            continue
-        axes.set(xlabel="pairs of the closure, all workloads", ylabel=f"seconds: {what}", title=f"{what} against size")
-        drawn.append(_saved(figure, axes, path, f"sizes-{what.replace(' ', '-')}"))
-    return drawn
+def _name(system: str) -> str:
+    """Return how a picture calls a system."""
+    engine, _, backend = system.partition("@")
+    if not systems.is_ours(system):
+        return {"search": "search, stores nothing"}.get(system, system)
+    return f"engine {engine}" + (" on Spark" if backend else "")
 
 
-def _style(system: str) -> str:
-    if systems.is_ours(system):
-        return STYLES["far" if "@" in system else "near"]
-    return STYLES["follows" if system == "Pathway" else "scratch"]
+def _label_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write the names of lines behind their last points, one above the other where these are near."""
+    low, high = axes.get_ylim()
+    step = (high / low) ** LEAST_GAP
+    above = 0.0
+    for y, name, color in sorted(ends):
+        above = max(y, above * step)
+        place = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+        axes.annotate(name, (x, above), (6, 0), color=color, fontsize=9, **place)
+
+
+def _facts(results: dict[str, Any], workload: str) -> str:
+    return f"{workload}, {results['workloads'][workload]['vertices']:,} vertices"
+
+
+def brief(seconds: float) -> str:
+    """Return seconds with the unit that suits them.
+
+    Examples
+    --------
+    >>> brief(2), brief(0.0031), brief(2e-6)
+    ('2 s', '3.1 ms', '2 µs')
+    """
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
 
 
 def _axes() -> tuple[Any, Any]:
@@ -95,14 +198,24 @@ def _axes() -> tuple[Any, Any]:
 
     figure = Figure(SIZE, layout="constrained")
     axes = figure.subplots()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.grid(alpha=0.3)
+    axes.grid(alpha=0.2)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
     return figure, axes
 
 
-def _saved(figure: Any, axes: Any, path: Path, name: str) -> Path:
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
+def _logarithmic() -> tuple[Any, Any]:
+    """Return axes with logarithmic scales, on which numbers are written out."""
+    figure, axes = _axes()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: brief(value))
+    return figure, axes
+
+
+def _saved(figure: Any, path: Path, name: str) -> Path:
     file = path.with_name(f"{path.stem}-{name}.svg")
     figure.savefig(file, metadata={"Date": None})
     return file

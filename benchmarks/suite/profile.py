@@ -42,11 +42,11 @@ MEASURED = {
 }
 
 
-def measured(vertices: int, cores: Sequence[int]) -> dict[str, Any]:
-    """Measure with so many cores, each time in a process of its own."""
+def measured(vertices: int, cores: Sequence[int], engines: Sequence[str] = ENGINES) -> dict[str, Any]:
+    """Measure engines with so many cores, each time in a process of its own."""
     found: dict[str, Any] = {}
     for count in cores:
-        command = [sys.executable, "-m", "benchmarks.suite.profile", str(vertices), str(count)]
+        command = [sys.executable, "-m", "benchmarks.suite.profile", str(vertices), str(count), *engines]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603  (ourselves)
         found[f"{count} cores"] = json.loads(done.stdout.splitlines()[-1])
         print(f"  {count} cores: {json.dumps(found[f'{count} cores']['machine'])}", flush=True)
@@ -81,12 +81,12 @@ class EventLog:
         return found
 
 
-def _profile(vertices: int, cores: int) -> dict[str, Any]:
+def _profile(vertices: int, cores: int, engines: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        return _profiled(vertices, cores, EventLog(folder))
+        return _profiled(vertices, cores, engines, EventLog(folder))
 
 
-def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
+def _profiled(vertices: int, cores: int, engines: Sequence[str], log: EventLog) -> dict[str, Any]:
     graph, real = workloads.debian(part=vertices if vertices < 64_000 else None)
     workload = workloads.made("debian", graph, {}, (), real=real)
     asked = tuple(side[:10_000] for side in workload.questions)
@@ -94,7 +94,7 @@ def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
     job = statistics.median(_seconds(lambda: session.spark.range(1, numPartitions=1).collect()) for _ in range(15))
     rate = _rate(session, cores)
     found: dict[str, Any] = {"machine": {"empty job": job, "bytes a second": rate}, "operations": []}
-    for name in ENGINES:
+    for name in engines:
         near, far = ours.Ours(name, "local"), ours.Ours(name, "spark")
         near.start(cores)
         far.start(cores)  # the same session
@@ -108,7 +108,8 @@ def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
             times = 1 if what.startswith("batch") else REPEATS
             before, _ = session.counters(), log.new()
             seconds = [_seconds(partial(action, far)) for _ in range(times)]
-            jobs = (session.counters()["jobs"] - before["jobs"]) / times
+            after = session.counters()
+            jobs, shuffled = ((after[name] - before[name]) / times for name in ("jobs", "shuffled"))
             used = {name: value / times for name, value in log.new().items()}
             here = min(_seconds(partial(action, near)) for _ in range(times))
             total = statistics.fmean(seconds)
@@ -124,6 +125,7 @@ def _profiled(vertices: int, cores: int, log: EventLog) -> dict[str, Any]:
                     "seconds": total,
                     "jobs": jobs,
                     "bytes": used["bytes"],
+                    "shuffled": shuffled,
                     "in process": here,
                     **{f"{k} seconds": v for k, v in shares.items()},
                 }
@@ -153,4 +155,4 @@ def _seconds(action: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_profile(int(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(_profile(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.suite import compare, limits, plots, systems
+from benchmarks.suite.plots import brief
 
 Record = dict[str, Any]
 PROFILE_SHARES = ("jobs", "transfer", "kernels", "tasks", "rest")
@@ -22,20 +23,13 @@ def line(record: Record) -> str:
     return f"{record['phase']:18} {spread}{jobs}"
 
 
-def write(results: dict[str, Any], path: Path) -> None:
-    """Write the page and the pictures beside the results at ``path``."""
+def write(results: dict[str, Any], path: Path, before: dict[str, Any] | None = None) -> None:
+    """Write the page and the pictures beside the results at ``path``, and what took less in a run ``before``."""
     pictures = plots.draw(results, path)
     page = path.with_suffix(".md")
-    page.write_text("\n".join(_page(results, pictures)) + "\n", encoding="utf-8")
+    lines = [*_page(results, pictures), *(_slower(results, before) if before else ())]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"\n{page}, {path.name} and {len(pictures)} pictures, after {results['about'].get('seconds', 0)} s")
-
-
-def brief(seconds: float) -> str:
-    """Return seconds with the unit that suits them."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -52,7 +46,8 @@ def _page(results: dict[str, Any], pictures: Sequence[Path]) -> Iterator[str]:
     yield f"# The benchmark suite, mode {about['mode']}"
     yield ""
     yield (
-        f"{about.get('seconds', '?')} s in all, {about['cores']} cores, Python {about['python']}, {about['machine']}; "
+        f"Commit {about.get('commit', '?')}, {about.get('seconds', '?')} s in all, "
+        f"{about['cores']} cores, Python {about['python']}, {about['machine']}; "
         f"a cell may take {about['limit_seconds']:g} s. Medians; `suite-{about['mode']}.json` has every run and its "
         "spread. Made by `dyntc bench`."
     )
@@ -79,6 +74,7 @@ def _workload(results: dict[str, Any], name: str, facts: dict[str, Any]) -> Iter
         if record["workload"] == name:
             cells.setdefault(record["system"], []).append(record)
     phases = ["init", *facts["groups"], "query/1", "query/100000"]
+    phases += [facts["what_if"]] if "what_if" in facts else []
     head = ["system", *phases, "MiB driver / JVM / workers", "bytes a pair", "jobs a batch", "KiB shuffled a batch"]
     rows, notes = [], []
     for system in (known for known in systems.ALL if known in cells):
@@ -107,7 +103,9 @@ def _sizes(done: dict[str, Record]) -> list[str]:
     facts = done["init"]["facts"] if "init" in done else {}
     pair = f"{facts['bytes'] / facts['pairs']:.1f}" if facts.get("bytes") and facts.get("pairs") else ""
     batches = [
-        record for phase, record in done.items() if "/" in phase and not phase.startswith("query") and "jobs" in record
+        record
+        for phase, record in done.items()
+        if "/" in phase and not phase.startswith(("query", "what-if")) and "jobs" in record
     ]
     if not batches:
         return [memory, pair, "", ""]
@@ -127,6 +125,16 @@ def _choices(results: dict[str, Any]) -> Iterator[str]:
         for c in batches
     ]
     yield from table(["workload", "phase", "where", "cheapest", "it takes", "the default takes", "ratio"], rows)
+
+
+def _slower(results: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
+    """Yield what takes longer than in an earlier run, whose machine may have been another."""
+    found = compare.slower(results, before)
+    yield f"## Slower than before: {len(found)} phases by more than a factor of {compare.NOISE}"
+    yield ""
+    rows = [[s.workload, s.phase, s.backend, brief(s.best_seconds), brief(s.seconds), f"{s.ratio:.2f}"] for s in found]
+    head = ["workload", "phase", "where", f"`{compare.BEFORE}` took", "the default takes", "ratio"]
+    yield from table(head, rows)
 
 
 def _crossovers(results: dict[str, Any]) -> Iterator[str]:

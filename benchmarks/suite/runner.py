@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS
+from benchmarks.harness import RESULTS, commit
 from benchmarks.suite import cell, growth, limits, memory, oracle, profile, report
 from benchmarks.suite.digest import Digest
 from benchmarks.suite.plan import PLANS, Entry, Plan
@@ -37,15 +37,18 @@ def run(
     cores: int = 2,
     *,
     resume: bool = False,
+    against: Path | None = None,
 ) -> bool:
     """Run a plan, or only some workloads and systems of it; whether no system gave a wrong answer.
 
-    With ``resume``, workloads that an interrupted run has finished are taken from its results.
+    With ``resume``, workloads that an interrupted run has finished are taken from its results. The results ``against``
+    which these are held are a file of an earlier run.
     """
     plan = PLANS[mode]()
     started = time.monotonic()
     about = {
         "mode": mode,
+        "commit": commit(),
         "cores": cores,
         "limit_seconds": plan.limit,
         "python": platform.python_version(),
@@ -79,7 +82,7 @@ def run(
             results["profile"] = profile.measured(plan.profile, sorted({1, cores}) if plan.scaling else [cores])
     about["seconds"] = before + round(time.monotonic() - started)
     path.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    report.write(results, path)
+    report.write(results, path, json.loads(against.read_text(encoding="utf-8")) if against else None)
     return all(record["status"] != "wrong" for record in results["cells"])
 
 
@@ -91,11 +94,21 @@ def _workload(
     file = scratch / f"{entry.name}.npz"
     workload.save(file)
     expected, answers = oracle.expected(workload)
+    tried = oracle.tried(workload)
     results["workloads"][entry.name] = facts(workload, expected)
     size = f"{workload.vertices:,} vertices, {len(workload.edges):,} edges, {expected[0].pairs:,} pairs"
     print(f"\n{entry.name}: {size}, {time.strftime('%H:%M:%S')}", flush=True)
     for name in chosen:
-        task = cell.Task(file, name, tuple(expected), answers, cores, slow=plan.slow, most_vertices=plan.most_vertices)
+        task = cell.Task(
+            file,
+            name,
+            tuple(expected),
+            answers,
+            cores,
+            slow=plan.slow,
+            most_vertices=plan.most_vertices,
+            tried=tried,
+        )
         for told in in_its_process(task, entry.limit or plan.limit):
             record = {"workload": entry.name, "system": name, **summed(told)}
             results["cells"].append(record)
@@ -110,6 +123,7 @@ def facts(workload: Workload, expected: Sequence[Digest]) -> dict[str, Any]:
         "pairs": expected[0].pairs,
         "pairs_after": [digest.pairs for digest in expected[1:]],
         "groups": [group.name for group in workload.groups],
+        "what_if": cell.what_if_phase(workload),
         "acyclic": workload.acyclic,
         "largest_component": workload.largest_component,
     }
@@ -190,6 +204,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cores", type=int, default=2, help="of Spark and of the libraries that use several")
     parser.add_argument("--folder", type=Path, default=RESULTS, help="where results go")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="results of an earlier run: lists what is slower")
     chosen = parser.parse_args(arguments)
-    right = run(chosen.mode, chosen.workloads, chosen.systems, chosen.folder, chosen.cores, resume=chosen.resume)
+    right = run(
+        chosen.mode,
+        chosen.workloads,
+        chosen.systems,
+        chosen.folder,
+        chosen.cores,
+        resume=chosen.resume,
+        against=chosen.against,
+    )
     return 0 if right else 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.suite.digest import SQL_DIGEST, Digest
+from benchmarks.suite.oracle import changed
 from benchmarks.suite.system import NotTriedError, Recomputing
 from benchmarks.suite.workloads import Workload
 from dyntc_spark.edges import Edges
@@ -31,19 +32,34 @@ class DuckDB(Recomputing):
 
     def close(self, edges: Edges, vertices: int) -> None:
         del vertices
+        self._into("closed", edges)
+
+    def what_if(self, inserted: Edges, deleted: Edges) -> Callable[[], tuple[Digest, Digest]]:
+        self._into("tried", changed(self._edges, inserted, deleted, self._vertices))
+        for name, side, other in (("won", "tried", "closed"), ("lost", "closed", "tried")):
+            query = f"CREATE OR REPLACE TABLE {name} AS FROM {side} EXCEPT FROM {other}"
+            self._connection.execute(query)
+        return lambda: (self._digest("won"), self._digest("lost"))
+
+    def _into(self, name: str, edges: Edges) -> None:
+        """Close the edges into a table of this name."""
         self._connection.register("links", pa.table({"src": edges.sources, "dst": edges.targets}))
-        self._connection.execute("""
-            CREATE OR REPLACE TABLE closed AS
+        query = f"""
+            CREATE OR REPLACE TABLE {name} AS
             WITH RECURSIVE reached AS (
                 SELECT src, dst FROM links
                 UNION
                 SELECT reached.src, links.dst FROM reached JOIN links ON reached.dst = links.src
             )
             SELECT src, dst FROM reached
-        """)
+        """  # noqa: S608  (a name of ours)
+        self._connection.execute(query)
 
     def digest(self) -> Digest:
-        row = self._connection.execute(f"SELECT {', '.join(SQL_DIGEST)} FROM closed WHERE src <> dst").fetchall()[0]  # noqa: S608
+        return self._digest("closed")
+
+    def _digest(self, name: str) -> Digest:
+        row = self._connection.execute(f"SELECT {', '.join(SQL_DIGEST)} FROM {name} WHERE src <> dst").fetchall()[0]  # noqa: S608
         return Digest(*(int(value) for value in row))
 
     def query(self, sources: Indices, targets: Indices) -> Answers:
@@ -92,10 +108,19 @@ class NetworkX(Recomputing):
         self._networkx = nx
 
     def close(self, edges: Edges, vertices: int) -> None:
+        self._closed = self._closure(edges, vertices)
+
+    def _closure(self, edges: Edges, vertices: int) -> Any:
         graph: Any = self._networkx.DiGraph()
         graph.add_nodes_from(range(vertices))
         graph.add_edges_from(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
-        self._closed = self._networkx.transitive_closure(graph)
+        return self._networkx.transitive_closure(graph)
+
+    def what_if(self, inserted: Edges, deleted: Edges) -> Callable[[], tuple[Digest, Digest]]:
+        tried = self._closure(changed(self._edges, inserted, deleted, self._vertices), self._vertices)
+        before, after = set(self._closed.edges), set(tried.edges)
+        won, lost = after - before, before - after
+        return lambda: tuple(Digest.of([np.array([*pairs], np.int64).reshape(-1, 2).T]) for pairs in (won, lost))
 
     def digest(self) -> Digest:
         return Digest.of(_flat([list(self._closed[v]) for v in range(len(self._closed))]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -50,6 +50,14 @@ class System(ABC):
     def query(self, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
         """Answer whether each pair is in the closure or a vertex with itself; None without a way to ask."""
         del sources, targets
+        return None
+
+    def what_if(self, inserted: Edges, deleted: Edges) -> Callable[[], tuple[Digest, Digest]] | None:
+        """Work out which pairs a batch would add and take away, and leave the closure as it is.
+
+        Return a function that digests the two, which is not timed; None without a way to ask.
+        """
+        del inserted, deleted
         return None
 
     def counters(self) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.suite import on_spark, ours, single_machine, streaming
+from benchmarks.suite import on_spark, ours, roaring, single_machine, streaming
 from benchmarks.suite.system import System
 from dyntc_spark.engines import registry
 
@@ -20,6 +20,7 @@ PEERS: dict[str, type[System]] = {
     "igraph": single_machine.IGraph,
     "networkx": single_machine.NetworkX,
     "GraphBLAS": single_machine.GraphBLAS,
+    "roaring rows": roaring.RoaringRows,
     "scipy": single_machine.SciPy,
     "search": single_machine.Search,
 }

@@ -10,6 +10,7 @@ closure keeps its character however long a script is, and a graph without cycles
 ``lineage``        tables in layers, each made of three tables of the layer before
 ``groups``         members in groups in groups with grants; some groups contain one another; mostly revocations
 ``dense``          an acyclic graph that has a quarter of all edges that it could have
+``recent``         an acyclic graph with long rows; what a batch inserts, the next one deletes
 =================  ===========================================================================================
 """
 
@@ -28,6 +29,8 @@ from dyntc_spark.edges import Edges
 Batch = tuple[Edges, Edges]  #: what is inserted, what is deleted
 #: The share of insertions in a script.
 SCRIPTS = {"insert-heavy": 0.9, "mixed": 0.5, "delete-heavy": 0.1}
+RECENT = "recent"  #: a script of its own: a batch inserts edges, and deletes those that the one before has inserted
+TRIED = 10  #: changes of the batch that is only tried, at the end
 SEED = 20_26
 
 
@@ -55,10 +58,12 @@ class Workload:
     questions: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     acyclic: bool
     largest_component: int
+    trial: Batch = (Edges.of(), Edges.of())  #: what would it change, after all groups?
 
     def save(self, path: Path) -> None:
         """Write it to a file, from which every system reads the same."""
-        parts = [self.edges, *(part for group in self.groups for batch in group.batches for part in batch)]
+        batches = [batch for group in self.groups for batch in group.batches]
+        parts = [self.edges, *(part for batch in (*batches, self.trial) for part in batch)]
         arrays = {f"{side}{k}": getattr(part, side) for k, part in enumerate(parts) for side in ("sources", "targets")}
         about = [(group.script, group.size, len(group.batches)) for group in self.groups]
         facts = np.array([self.vertices, self.acyclic, self.largest_component])
@@ -78,7 +83,8 @@ class Workload:
                 for script, size, batches in file["groups"]
             )
             vertices, acyclic, largest = (int(fact) for fact in file["facts"])
-            return cls(str(file["name"]), vertices, edges, groups, tuple(file["q"]), bool(acyclic), largest)
+            trial = next(parts), next(parts)
+            return cls(str(file["name"]), vertices, edges, groups, tuple(file["q"]), bool(acyclic), largest, trial)
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,9 @@ def made(
     for script in scripts:
         for size, times in repeats.items():
             if size <= len(graph.edges) // 2:
-                groups.append(Group(script, size, tuple(drawn.batches(SCRIPTS[script], size, times + 1))))
+                batches = drawn.recent(size, times + 1) if script == RECENT else drawn.of(script, size, times + 1)
+                groups.append(Group(script, size, tuple(batches)))
+    (trial,) = drawn.of("mixed", min(TRIED, len(graph.edges) // 2), 1)
     every = Edges(
         *(
             np.concatenate([getattr(part, side) for part in (graph.edges, graph.reserve, *(real or ()))])
@@ -119,7 +127,14 @@ def made(
     loops = bool((every.sources == every.targets).any())
     asked = rng.integers(graph.vertices, size=(2, questions))
     return Workload(
-        name, graph.vertices, graph.edges, tuple(groups), (asked[0], asked[1]), largest == 1 and not loops, largest
+        name,
+        graph.vertices,
+        graph.edges,
+        tuple(groups),
+        (asked[0], asked[1]),
+        largest == 1 and not loops,
+        largest,
+        trial,
     )
 
 
@@ -141,14 +156,26 @@ class _Drawn:
         self._there, self._reserve = (np.unique(part) for part in codes)
         self._reserve = np.setdiff1d(self._reserve, self._there)
 
-    def batches(self, share: float, size: int, count: int) -> Iterator[Batch]:
+    def of(self, script: str, size: int, count: int) -> Iterator[Batch]:
+        """Yield batches with the script's share of insertions."""
         for _ in range(count):
-            gone = min(int(size * (1 - share) + self._rng.random()), len(self._there))
+            gone = min(int(size * (1 - SCRIPTS[script]) + self._rng.random()), len(self._there))
             deleted = self._rng.choice(self._there, gone, replace=False)
             inserted = self._rng.choice(self._reserve, min(size - gone, len(self._reserve)), replace=False)
-            self._there = replaced(self._there, inserted, deleted)
-            self._reserve = replaced(self._reserve, deleted, inserted)
-            yield self._edges(inserted), self._edges(deleted)
+            yield self._batch(inserted, deleted)
+
+    def recent(self, size: int, count: int) -> Iterator[Batch]:
+        """Yield batches that insert edges and delete those that the batch before has inserted."""
+        last = np.zeros(0, np.int64)
+        for _ in range(count):
+            inserted = self._rng.choice(self._reserve, min(size, len(self._reserve)), replace=False)
+            yield self._batch(inserted, last)
+            last = inserted
+
+    def _batch(self, inserted: npt.NDArray[np.int64], deleted: npt.NDArray[np.int64]) -> Batch:
+        self._there = replaced(self._there, inserted, deleted)
+        self._reserve = replaced(self._reserve, deleted, inserted)
+        return self._edges(inserted), self._edges(deleted)
 
     def _edges(self, codes: npt.NDArray[np.int64]) -> Edges:
         return Edges(codes // self._n, codes % self._n)
@@ -232,6 +259,13 @@ def dense(n: int) -> Graph:
     rng = np.random.default_rng((SEED, n, 4))
     tails, heads = np.triu_indices(n, 1)
     return _parted(rng, n, tails, heads, start=len(tails) // 4, most=len(tails) // 2)
+
+
+def long_rows(n: int) -> Graph:
+    """Return an acyclic graph with eight edges a vertex, to any later ones: a vertex reaches most of these."""
+    rng = np.random.default_rng((SEED, n, 5))
+    tails, heads = np.sort(rng.integers(n, size=(2, 12 * n)), axis=0)
+    return _parted(rng, n, tails, heads, start=8 * n)
 
 
 def _parted(

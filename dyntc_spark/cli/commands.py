@@ -168,20 +168,26 @@ def repair(options: Namespace) -> int:
 
 
 def bench(options: Namespace) -> int:
-    """Run the suite of benchmarks; or measure an engine on a graph, when one or the other is named."""
-    return _measure(options) if options.edges or options.engine else suite(options.full)
+    """Run benchmarks of the checkout; or measure an engine on a graph, when one or the other is named."""
+    if options.what == "literature":
+        words = [f"--{name}" for name in ("spark", "parquet", "quick") if getattr(options, name)]
+        words += ["--graphs", str(Path(options.graphs).absolute())] if options.graphs else []
+        return in_checkout("literature", *words, *(["--only", *options.only] if options.only else []))
+    if options.edges or options.engine:
+        return _measure(options)
+    return in_checkout("suite", "full" if options.full else "quick")
 
 
-def suite(full: bool, root: Path = Path(__file__).parents[2]) -> int:
-    """Run the suite, which a source checkout has beside the package."""
-    if not (root / "benchmarks" / "suite" / "__main__.py").is_file():
+def in_checkout(name: str, *words: str, root: Path = Path(__file__).parents[2]) -> int:
+    """Run a benchmark that a source checkout has beside the package."""
+    if not (root / "benchmarks" / "__main__.py").is_file():
         raise SetupError(
-            "a source checkout, which has the suite of benchmarks",
+            "a source checkout, which has the benchmarks",
             "an installed package, which has not",
-            "Clone the project and run: python3 run.py bench suite --quick. "
+            f"Clone the project and run: python3 run.py bench {name} --quick. "
             "To measure an engine here: dyntc bench --engine lanes.",
         )
-    command = [sys.executable, "-m", "benchmarks.suite", "full" if full else "quick"]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *words]
     return subprocess.run(command, cwd=root, check=False).returncode and FAILED  # noqa: S603  (our own program)
 
 

@@ -227,10 +227,19 @@ def _bench(commands: Commands) -> None:
         "bench",
         "compare all engines and other systems, or measure one engine on your graph",
         "  dyntc bench                       the suite: minutes; --full: for the tables, hours\n"
-        "  dyntc bench --engine lanes      one engine, on the packages of a Debian release\n"
+        "  dyntc bench literature --graphs FOLDER    closures that papers measure, beside published seconds\n"
+        "  dyntc bench --engine lanes        one engine, on the packages of a Debian release\n"
         "  dyntc bench --engine recompute --edges edges.parquet --changes changes.parquet",
     )
+    made.add_argument(
+        "what", nargs="?", choices=["suite", "literature"], default="suite", help="what to run (default: %(default)s)"
+    )
     made.add_argument("--full", action="store_true", help="the suite with all its workloads and sizes")
+    made.add_argument("--graphs", metavar="FOLDER", help="literature: has usroads.parquet, fe_ocean.parquet, and so on")
+    made.add_argument("--only", nargs="+", metavar="GRAPH", help="literature: these graphs")
+    made.add_argument("--spark", action="store_true", help="literature: on Spark, too")
+    made.add_argument("--parquet", action="store_true", help="literature: write all pairs to Parquet, too")
+    made.add_argument("--quick", action="store_true", help="literature: small graphs, a minute")
     made.add_argument("--edges", metavar="FILE", help="measure one engine on this table of edges")
     made.add_argument("--changes", metavar="FILE", help="a table of changes to them")
     made.add_argument("--engine", help="measure this engine (with --edges by default: auto)")

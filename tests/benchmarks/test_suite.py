@@ -23,6 +23,7 @@ GRAPHS = {
     "lineage": (lambda: workloads.lineage(70, 7), True),
     "groups": (lambda: workloads.groups(400), False),
     "dense": (lambda: workloads.dense(23), True),
+    "long": (lambda: workloads.long_rows(40), True),
 }
 
 
@@ -42,7 +43,8 @@ def task(tmp_path):
     workload = small()
     workload.save(tmp_path / "w.npz")
     expected, answers = oracle.expected(workload)
-    return lambda system: cell.Task(tmp_path / "w.npz", system, tuple(expected), answers)
+    tried = oracle.tried(workload)
+    return lambda system: cell.Task(tmp_path / "w.npz", system, tuple(expected), answers, tried=tried)
 
 
 # --- digests and the oracle -----------------------------------------------------------------------
@@ -86,7 +88,7 @@ def test_the_oracle_agrees_with_networkx(name):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_workloads_are_what_they_say(name, tmp_path):
     graph, acyclic = GRAPHS[name][0](), GRAPHS[name][1]
-    workload = workloads.made(name, graph, {1: 3, 7: 4}, tuple(workloads.SCRIPTS))
+    workload = workloads.made(name, graph, {1: 3, 7: 4}, (*workloads.SCRIPTS, workloads.RECENT))
     assert workload.acyclic == acyclic
     n, there = workload.vertices, set(oracle.coded(workload.edges, workload.vertices).tolist())
     for group in workload.groups:
@@ -102,8 +104,18 @@ def test_workloads_are_what_they_say(name, tmp_path):
     again = workloads.Workload.load(tmp_path / "w.npz")
     assert [group.name for group in again.groups] == [group.name for group in workload.groups]
     assert (again.groups[-1].batches[-1][1].targets == workload.groups[-1].batches[-1][1].targets).all()
-    made_again = workloads.made(name, GRAPHS[name][0](), {1: 3, 7: 4}, tuple(workloads.SCRIPTS))
+    made_again = workloads.made(name, GRAPHS[name][0](), {1: 3, 7: 4}, (*workloads.SCRIPTS, workloads.RECENT))
     assert (made_again.groups[-1].batches[-1][0].sources == workload.groups[-1].batches[-1][0].sources).all()
+    assert [part.targets.tolist() for part in again.trial] == [part.targets.tolist() for part in workload.trial]
+
+
+def test_what_came_recently_goes_again():
+    workload = workloads.made("recent", workloads.long_rows(40), {3: 4}, (workloads.RECENT,))
+    (group,) = workload.groups
+    came = [set(oracle.coded(inserted, 40).tolist()) for inserted, _ in group.batches]
+    went = [set(oracle.coded(deleted, 40).tolist()) for _, deleted in group.batches]
+    assert [len(each) for each in came] == [3] * 5
+    assert went == [set(), *came[:-1]]
 
 
 def test_batches_together_do_what_they_do_one_by_one():
@@ -151,6 +163,13 @@ class WrongAnswers(Right):
         return sources != targets
 
 
+class WrongTrial(Right):
+    """Has the right closure, and says that a batch would change nothing."""
+
+    def what_if(self, *_):
+        return lambda: (Digest(0, 0), Digest(0, 0))
+
+
 class Breaks(Right):
     """Gives up after the start."""
 
@@ -172,12 +191,25 @@ def test_right_answers_have_times(task, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "phase"), [(OnePairOff, "init"), (WrongLater, "mixed/1"), (WrongAnswers, "query/200")]
+    ("kind", "phase"),
+    [(OnePairOff, "init"), (WrongLater, "mixed/1"), (WrongAnswers, "query/200"), (WrongTrial, "what-if/10")],
 )
 def test_a_wrong_answer_has_no_time(task, monkeypatch, kind, phase):
     last = outcome(task, kind, monkeypatch)[-1]
     assert (last["status"], last["phase"]) == ("wrong", phase)
     assert "runs" not in last
+
+
+@pytest.mark.parametrize("system", ["lanes", "networkx", "DuckDB", "roaring rows"])
+def test_systems_know_what_a_batch_would_change(task, system):
+    """Those with a way to ask leave the closure as it is; the others have all other phases."""
+    told = []
+    cell.run(task(system), told.append)
+    if "not installed" in told[-1].get("message", ""):
+        pytest.skip(told[-1]["message"])
+    phases = {record["phase"]: record["status"] for record in told if record["phase"] != cell.STARTED}
+    expected = ["init", "mixed/1", "mixed/5", "query/1", "query/200"]
+    assert phases == dict.fromkeys(expected + ["what-if/10"] * (system != "roaring rows"), "ok")
 
 
 def test_a_failure_is_reported_as_one_with_its_message(task, monkeypatch):
@@ -217,7 +249,10 @@ def test_a_run_writes_results_tables_and_pictures(tmp_path):
     assert "| `lanes` |" in page
     assert "## Crossovers" in page
     pictures = list(tmp_path.glob("*.svg"))
-    assert pictures
+    assert {picture.stem.removeprefix("suite-tiny-part-") for picture in pictures} == {
+        "batches-lineage",
+        "init-lineage",
+    }
     assert all(picture.name in page for picture in pictures)
     assert runner.run("tiny", ["lineage"], ["lanes"], tmp_path, resume=True)
     again = json.loads((tmp_path / "suite-tiny-part.json").read_text())
@@ -281,6 +316,20 @@ def test_gaps_put_our_worst_first():
     ]
 
 
+def test_what_is_slower_than_before_is_listed():
+    before = results_of(
+        record("refresh", "mixed/1", 1.0), record("refresh", "mixed/100", 1.0), record("refresh@spark", "mixed/1", 1.0)
+    )
+    now = results_of(
+        record("lanes", "mixed/1", 1.1),
+        record("lanes", "mixed/100", 3.0),
+        record("lanes@spark", "mixed/1", 2.0),
+        record("centres", "mixed/1", 9.0),
+    )
+    found = [(each.phase, each.backend, each.ratio) for each in compare.slower(now, before)]
+    assert found == [("mixed/100", "in process", 3.0), ("mixed/1", "Spark", 2.0)]
+
+
 # --- the capacity model ---------------------------------------------------------------------------
 
 
@@ -317,7 +366,7 @@ def test_a_shape_is_scaled():
 
 def test_without_a_checkout_the_command_says_what_to_do(tmp_path):
     with pytest.raises(SetupError, match=r"run\.py bench suite"):
-        commands.suite(full=False, root=tmp_path)
+        commands.in_checkout("suite", root=tmp_path)
 
 
 # --- a cluster ------------------------------------------------------------------------------------
