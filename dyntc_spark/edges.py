@@ -8,6 +8,7 @@ keys, so that a small batch costs little.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,17 @@ class Edges:
     def where(self, chosen: Flags | Indices) -> Edges:
         """Return some of the edges: those whose flag is set, or those at these places."""
         return Edges(self.sources[chosen], self.targets[chosen])
+
+    @property
+    def turned(self) -> Edges:
+        """The edges in the other direction."""
+        return Edges(self.targets, self.sources)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Edges]) -> Edges:
+        """Return several lists of edges one behind the other."""
+        ends = zip(*((part.sources, part.targets) for part in parts), strict=True)
+        return cls.of(*(np.concatenate(side) for side in ends))
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -82,6 +94,12 @@ def checked(edges: Edges, vertices: int) -> Edges:
         return Edges.of()
     axis = Axis(vertices, 1)
     return Edges(axis.ids(edges.sources, "vertex"), axis.ids(edges.targets, "vertex"))
+
+
+def effect(inserted: Edges, deleted: Edges, vertices: int, has: Callable[[Edges], Flags]) -> tuple[Edges, Edges]:
+    """Return a batch sorted, each edge once, without insertions of what is there and deletions of what is not."""
+    inserted, deleted = (EdgeSet.of(checked(edges, vertices)).edges for edges in (inserted, deleted))
+    return inserted.where(~has(inserted)), deleted.where(has(deleted))
 
 
 def answered(found: Flags, pairs: Edges, vertices: int) -> Flags:

@@ -6,13 +6,16 @@ a dozen calls to the JVM, which over hundreds of matrices took longer than the j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dyntc_spark.blocks import workers
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.where import Where
 from dyntc_spark.errors import EntryValueError
+from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import F
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 #: A row of a relation: a number, and the numbers that it is related to.
 ROWS = "number int, reached array<int>"
+LEAST_NUMBERS = 11  #: Spark compiles a shorter list of constants into the query, each time anew
+LONG_LIST, MOST_RUNS = 1000, 100  #: more numbers than this are named by their runs, if these are few
 
 
 def arrow_columns(
@@ -36,23 +41,47 @@ def arrow_columns(
     return frame.withColumn("new", make(update, schema)(*arguments))
 
 
+def with_no_reports(rows: DataFrame) -> DataFrame:
+    """Return rows, of which no task reports anything, as a backend keeps them."""
+    return rows.select("*", F.lit(None).cast(workers.REPORT).alias("reports"))
+
+
 def within(where: Where, block_columns: int) -> str:
     """The condition that a cell is among those of ``where``."""
     conditions = []
     if where.rows is not None:
-        conditions.append(_among("bi", where.rows))
+        conditions.append(among("bi", where.rows))
     if where.columns is not None:
-        conditions.append(_among("bj", where.columns))
+        conditions.append(among("bj", where.columns))
     if where.cells is not None:
-        numbers = (bi * block_columns + bj for bi, bj in where.cells)
-        conditions.append(_among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers))
+        numbers = [bi * block_columns + bj for bi, bj in where.cells]
+        conditions.append(among(f"CAST(bi AS BIGINT) * {block_columns} + bj", numbers))
     return all_of(conditions)
 
 
-def _among(expression: str, numbers: Iterable[int]) -> str:
-    """The condition that an expression is one of ``numbers``."""
-    listed = ", ".join(map(str, sorted(numbers)))
-    return f"{expression} IN ({listed})" if listed else "FALSE"
+def among(expression: str, numbers: Collection[int] | Indices) -> str:
+    """The condition that an expression is one of ``numbers``, none of which is negative.
+
+    It is one text, for ``Column.isin`` calls the JVM for each number. Where there are many numbers, and these are few
+    runs, it names the runs.
+
+    Examples
+    --------
+    >>> among("bi", [])
+    'FALSE'
+    >>> among("bi", range(9, -1, -1))
+    'bi IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1)'
+    """
+    if not len(numbers):
+        return "FALSE"
+    ascending = np.sort(np.fromiter(numbers, np.int64, len(numbers)))
+    breaks = np.flatnonzero(np.diff(ascending) != 1)
+    if len(ascending) > LONG_LIST and len(breaks) < MOST_RUNS:
+        firsts, lasts = ascending[np.append(0, breaks + 1)], ascending[np.append(breaks, len(ascending) - 1)]
+        runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        return " OR ".join(f"{expression} BETWEEN {first} AND {last}" for first, last in runs)
+    padding = range(-1, len(ascending) - LEAST_NUMBERS - 1, -1)
+    return f"{expression} IN ({', '.join(map(str, [*ascending.tolist(), *padding]))})"
 
 
 def where_true(condition: str, name: str) -> str:

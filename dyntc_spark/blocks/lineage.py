@@ -72,7 +72,7 @@ class Lineage(ABC):
 
     @abstractmethod
     def keep(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
-        """Materialise ``frame``, cut it off from its plan, and give its column ``reports`` (where not null) apart."""
+        """Materialise ``frame``, cut it off from its plan, and return its column ``reports`` (where not null) apart."""
 
     @abstractmethod
     def persist(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:

@@ -25,22 +25,31 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dyntc_spark.blocks import matrix_tasks, workers
-from dyntc_spark.blocks.columns import all_of, any_of, arrow_columns, cell_schema, checked_columns, where_true, within
+from dyntc_spark.blocks.columns import (
+    all_of,
+    any_of,
+    arrow_columns,
+    cell_schema,
+    checked_columns,
+    where_true,
+    with_no_reports,
+    within,
+)
 from dyntc_spark.blocks.jobs import run_job
 from dyntc_spark.blocks.lineage import Kept, Lineage, Materialisation, lineage
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.placement import Placement
+from dyntc_spark.blocks.product_routes import routed
 from dyntc_spark.blocks.state import Backend, BlockRow, Entries, EntryArrays, JobCounter, State, bounds, check_name
 from dyntc_spark.blocks.superstep import Kind, Kinds, Operation, check_names
 from dyntc_spark.errors import ShapeMismatchError
-from dyntc_spark.lazy_pyspark import F, is_frame, sql
+from dyntc_spark.lazy_pyspark import F, is_frame
 from dyntc_spark.session import ensure_open, parallelism
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 JOINED_BYTES = 8 * 2**20
-_LAST = 2**31 - 1  # an inner index beyond all others
 
 
 class SparkState(State):
@@ -135,38 +144,23 @@ class SparkState(State):
         return tuple(shipped), frame, tuple(names)
 
     def multiply(self, left: str, right: str, into: str, *, counts: bool = False, keep: bool = True) -> State:
-        """Multiply in one shuffle: each block goes to the output parts that need it.
-
-        The output cells are dealt out to ``p x q`` parts in a cyclic way, so that
-        a crowded block row is shared by ``q`` tasks and a crowded block column by
-        ``p``. Within a part, blocks arrive sorted by the inner index.
-        """
+        """Multiply in one shuffle: each block goes to the output parts that need it (``product_routes``)."""
         kind = self.product_kind(left, right, counts=counts)
         ensure_open(self._backend.spark)
         kept = dict(self.kinds) if keep else {}
         carried = tuple(name for name in kept if name != into)
         extent = bounds([kind, *kept.values()])
         place = Placement.choose(self._backend.parallelism, extent)
-        empty = [F.lit(None).cast("binary").alias(name) for name in carried]
-        shared = [F.lit(None).cast("binary").alias("payload")]
-        bi, bj = F.col("bi"), F.col("bj")
-        lefts = self._source(left).where(F.col(left).isNotNull())
-        rights = self._source(right).where(F.col(right).isNotNull())
         cells = self._backend.cells(extent)
         if keep:  # the state has a row for each cell of its matrices; the product may have more
             covered = any(_covers(each.grid.blocks, kind.grid.blocks) for each in kept.values())
             cells = self.frame if covered else cells.join(self.frame, ["bi", "bj"], "left")
-        rows = [
-            lefts.select(place.row_parts(bi), bj.alias("inner"), F.lit(0).alias("side"), "bi", F.lit(0).alias("bj"),
-                         F.col(left).alias("payload"), *empty),
-            rights.select(place.column_parts(bj), bi.alias("inner"), F.lit(1).alias("side"), F.lit(0).alias("bi"), "bj",
-                          F.col(right).alias("payload"), *empty),
-            cells.select(place.part(bi, bj), F.lit(_LAST).alias("inner"), F.lit(2).alias("side"), "bi", "bj",
-                         *shared, *carried),
-        ]  # fmt: skip
-        routed = place.route(reduce(sql.DataFrame.unionAll, rows)).sortWithinPartitions("part", "inner")
+        lefts, rights = (
+            self._source(name).where(F.col(name).isNotNull()).select("bi", "bj", F.col(name).alias("payload"))
+            for name in (left, right)
+        )
         task = matrix_tasks.multiplying(kind, self.kinds[left], (left, right), carried)
-        product = routed.mapInArrow(task, cell_schema("payload", *carried))
+        product = routed(lefts, rights, cells, carried, place).mapInArrow(task, cell_schema("payload", *carried))
         kept_product, _ = self._backend.keep(f"multiply {left} by {right}", product, {"payload": check_name(into)})
         return SparkState(self._backend, {**{name: kept[name] for name in carried}, into: kind}, (kept_product,))
 
@@ -227,8 +221,7 @@ class SparkState(State):
 
     def stored_bytes(self, name: str) -> int:
         """Add up the lengths of the payloads."""
-        total = self._blocks(name).select(F.sum(F.length("payload")).alias("bytes"))
-        return self._backend.collect(f"bytes of {name}", total).column("bytes")[0].as_py() or 0
+        return self._backend.total(f"bytes of {name}", self._blocks(name), "length(payload)")
 
     def to_local(self) -> LocalState:
         """Bring all blocks into this process: one job."""
@@ -335,8 +328,7 @@ class SparkBackend(Backend):
             payloads = [kind.ring.encode(state.blocks[name].get(at)) for at in places]
             data[name] = pa.array(payloads, pa.binary())
         frame = Placement.choose(self.parallelism, (rows, columns)).dealt(self.from_arrow(pa.table(data)))
-        no_reports = F.lit(None).cast(workers.REPORT).alias("reports")
-        kept, _ = self.keep("from this process", frame.select("*", no_reports), {})
+        kept, _ = self.keep("from this process", with_no_reports(frame), {})
         return SparkState(self, state.kinds, (kept,))
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
@@ -369,6 +361,11 @@ class SparkBackend(Backend):
     def collect(self, description: str, frame: DataFrame) -> pa.Table:
         """Bring a small DataFrame to the driver: one job."""
         return self._action(description, frame.toArrow)
+
+    def total(self, description: str, frame: DataFrame, expression: str) -> int:
+        """Add up an expression over all rows: one job."""
+        total = frame.selectExpr(f"sum({expression}) AS total")
+        return int(self.collect(description, total).column("total")[0].as_py() or 0)
 
     def keep(self, description: str, frame: DataFrame, renamed: Mapping[str, str]) -> tuple[Kept, pa.Table]:
         """Materialise cells with a column ``reports``: one job; raise the error that a task reported."""

@@ -109,7 +109,7 @@ class Cell:
         return self._kinds[name].grid.extent(self.bi, self.bj)
 
     def report(self, key: int, block: Block | None) -> None:
-        """Tell the driver; blocks under one key are added up."""
+        """Report a block to the driver; blocks under one key are added up."""
         self._reports.add(self._number, key, block)
 
 

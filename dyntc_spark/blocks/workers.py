@@ -32,7 +32,7 @@ ERROR = -1
 def superstep(
     operations: tuple[Operation[Any], ...], kinds: Mapping[str, Kind], written: tuple[str, ...]
 ) -> Callable[[Columns, Reports], dict[str, list[bytes | None]]]:
-    """Make the function that runs ``operations`` over a batch and gives the new payloads of ``written``."""
+    """Make the function that runs ``operations`` over a batch and returns the new payloads of ``written``."""
     touched = [operation.where for operation in operations]
 
     def run(columns: Columns, reports: Reports) -> dict[str, list[bytes | None]]:

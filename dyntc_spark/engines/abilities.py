@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.edges import Edges
+from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.algebraic.path_numbers import PathCounts
 from dyntc_spark.engines.base import Certificate, Engine, Reachability
+from dyntc_spark.engines.lanes.load import StoredClosure
 from dyntc_spark.engines.lanes.runs import Layout
 from dyntc_spark.errors import OptionError
 from dyntc_spark.kernels.ids import Indices
@@ -74,6 +75,17 @@ class InLanes(Protocol):
 
     def run_table(self, stripes: Indices | None = None) -> pa.Table:
         """The runs of some stripes, or of all, which are in this process."""
+
+
+@runtime_checkable
+class LoadsClosures(Protocol):
+    """An engine that can take over a closure as it is stored."""
+
+    def load(self, edges: EdgeSet, vertices: int, stored: StoredClosure) -> bool:
+        """Start again with these edges and their closure; False where that had better be built.
+
+        ``DamagedBlockError`` where it is no such closure; then nothing has changed.
+        """
 
 
 @runtime_checkable
@@ -154,6 +166,11 @@ class CountsReached(Protocol):
 def lacking(closure: Reachability, what: str) -> OptionError:
     """Return the error for an engine that cannot do what is asked."""
     return OptionError(f"an engine with {what}", f"the engine {closure.name!r}", "Choose another engine.")
+
+
+def loaded(engine: Engine, edges: EdgeSet, vertices: int, stored: StoredClosure) -> bool:
+    """Have an engine start again with a closure as it is stored; False where it cannot."""
+    return isinstance(engine, LoadsClosures) and engine.load(edges, vertices, stored)
 
 
 def moved(engine: Engine, backend: Backend) -> Engine:

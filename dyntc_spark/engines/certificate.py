@@ -9,7 +9,7 @@ is certified where it lies: one job for the whole closure, and only what is miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ def certify(
         begins = np.searchsorted(pairs.sources, np.append(some, n))
         lacking = certificate.missing(some, begins, pairs.targets.astype(np.int32), *successors, marks)
         found.append(Edges(*lacking))
-    return Certificate(len(wanted), joined(found))
+    return Certificate(len(wanted), Edges.joined(found))
 
 
 def certify_lines(
@@ -163,7 +163,7 @@ class Certify(Operation[Edges]):
         for stripe, block in sorted(reports.items()):
             rows, columns, _ = BOOLEAN.coordinates(block)
             found.append(Edges(rows.astype(np.int64) + stripe * self.grid.down.step, columns.astype(np.int64)))
-        return joined(found)
+        return Edges.joined(found)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -172,9 +172,3 @@ class Certify(Operation[Edges]):
 def _packed(lines: Sparse) -> certificate.Lines:
     values = np.ascontiguousarray(lines.values, np.int32)
     return certificate.Lines(sparse_lines.starts_of(lines), np.ascontiguousarray(lines.columns), values)
-
-
-def joined(found: Sequence[Edges]) -> Edges:
-    """Return several lists of pairs as one."""
-    ends = zip(*((part.sources, part.targets) for part in found), strict=True)
-    return Edges.of(*(np.concatenate(side) for side in ends))

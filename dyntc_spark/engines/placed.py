@@ -19,9 +19,10 @@ import numpy.typing as npt
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.edges import Edges
-from dyntc_spark.engines.abilities import Movable, moved
+from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.abilities import Movable, loaded, moved
 from dyntc_spark.engines.base import Engine
+from dyntc_spark.engines.lanes.load import StoredClosure
 from dyntc_spark.errors import DyntcError, OutgrownError
 
 #: A state moves back into this process when it takes less than this part of the budget.
@@ -67,6 +68,15 @@ class Placed(Engine):
             self._note_move(engine, error.came)
         self._engine = engine
         self._settle()
+
+    def load(self, edges: EdgeSet, vertices: int, stored: StoredClosure) -> bool:
+        """Start again with a closure as it is stored, in this process."""
+        engine = self._engine if self.backend == "local" else self._made(None)
+        if not loaded(engine, edges, vertices, stored):
+            return False
+        self._engine = engine
+        self._settle()
+        return True
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges, then move the state if it no longer fits."""

@@ -1,35 +1,66 @@
 """Which engines there are, by the names that users choose them by, and how one is made.
 
-To add an engine, add its class to ``ENGINES``.
+To add an engine, add its name and the place of its class to ``ENGINES``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.engines.algebraic.engine import Algebraic
-from dyntc_spark.engines.algebraic.path_counting import PathCounting
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.engines.deterministic.centres import Centres
-from dyntc_spark.engines.deterministic.divide_conquer import DivideConquer
-from dyntc_spark.engines.deterministic.logarithmic import Logarithmic
-from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.placed import Placed
-from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import OptionError
 from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+class Engines(MutableMapping[str, type[Engine]]):
+    """Engines by their names; a class is imported when it is first asked for, for most users need one of them."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._known: dict[str, type[Engine] | str] = dict(homes)
+
+    def __getitem__(self, name: str) -> type[Engine]:
+        """Return the class of an engine."""
+        found = self._known[name]
+        if isinstance(found, str):
+            module, _, kind = found.partition(":")
+            found = self._known[name] = cast("type[Engine]", getattr(import_module(f"{__package__}.{module}"), kind))
+        return found
+
+    def __setitem__(self, name: str, kind: type[Engine]) -> None:
+        self._known[name] = kind
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 #: The engines: each is made with the backend that its state is on, by default this process.
-ENGINES: dict[str, type[Engine]] = {
-    engine.name: engine for engine in (Lanes, Recompute, PathCounting, Algebraic, Logarithmic, DivideConquer, Centres)
-}
+ENGINES = Engines(
+    {
+        "lanes": "lanes.engine:Lanes",
+        "recompute": "recompute:Recompute",
+        "path_counting": "algebraic.path_counting:PathCounting",
+        "algebraic": "algebraic.engine:Algebraic",
+        "logarithmic": "deterministic.logarithmic:Logarithmic",
+        "divide_conquer": "deterministic.divide_conquer:DivideConquer",
+        "centres": "deterministic.centres:Centres",
+    }
+)
 #: Other names of engines. ``"auto"`` is the one that suits most graphs; ``"refresh"`` was that of version 0.1.
-ALIASES = {"auto": Lanes.name, "refresh": Lanes.name}
+ALIASES = {"auto": "lanes", "refresh": "lanes"}
 BACKENDS = ("auto", "local", "spark")
 #: Bytes that a state may take in this process before ``backend="auto"`` moves it to Spark.
 BUDGET = 2**30

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.edges import Edges
+from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.errors import CycleError
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Ids, Indices
@@ -51,7 +52,7 @@ class Adjacency:
 
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
         """Which of these edges are present."""
-        return _places(self.starts, self.degrees, self.targets, edges.sources, edges.targets) >= 0
+        return _places(*self.successors, edges.sources, edges.targets) >= 0
 
     def insert(self, edges: Edges) -> None:
         """Add edges that are absent."""
@@ -63,7 +64,7 @@ class Adjacency:
 
     def delete(self, edges: Edges) -> None:
         """Take out edges that are present."""
-        _take_out(self.starts, self.degrees, self.targets, edges.sources, edges.targets)
+        _take_out(*self.successors, edges.sources, edges.targets)
 
     def grow(self, vertices: int) -> None:
         """Let there be this many vertices; the new ones have no edges."""
@@ -72,9 +73,14 @@ class Adjacency:
             np.concatenate([side, more]) for side in (self.degrees, self.starts, self._room)
         )
 
+    @property
+    def successors(self) -> Successors:
+        """Where the edges of each vertex lead to."""
+        return Successors(self.starts, self.degrees, self.targets)
+
     def edges(self) -> Edges:
         """All edges, sorted by source and target."""
-        sources, targets = _listed(self.starts, self.degrees, self.targets, len(self))
+        sources, targets = _listed(*self.successors, len(self))
         order = np.lexsort((targets, sources))
         return Edges(sources[order], targets[order])
 
@@ -142,8 +148,7 @@ class Topology:
 
     def _searched(self, roots: Indices, rank: Indices, high: int) -> Indices:
         """The vertices up to rank ``high`` that ``roots`` reach, each after all that it reaches."""
-        graph = self.adjacency
-        cyclic, found = _search(graph.starts, graph.degrees, graph.targets, roots, rank, high)
+        cyclic, found = _search(*self.adjacency.successors, roots, rank, high)
         if cyclic:
             raise CycleError.of(found.tolist())
         return found

@@ -27,7 +27,7 @@ def fits_one_task(size: int, entry_bytes: float) -> bool:
 def made_by_one_process(
     backend: Backend, what: str, kinds: Mapping[str, Kind], make: Callable[[], Made]
 ) -> tuple[State, Mapping[int, Block | None]]:
-    """Make a state, on Spark in one task so that nothing of its size is at the driver; give it with what is told."""
+    """Make a state, on Spark in one task so that nothing of its size is at the driver; return it with what is told."""
     if isinstance(backend, SparkBackend):
         return state_from_task(backend, what, kinds, make)
     state, told = make()

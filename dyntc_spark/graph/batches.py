@@ -52,7 +52,7 @@ class Batches:
         *,
         multigraph: bool,
     ) -> None:
-        """Give a closure, which is new, its first edges: version 0."""
+        """Insert the first edges of a new closure: version 0."""
         self._names = names
         read = numbering.begun(edges, vertices, columns, names, self._tables.spark)
         with self._door.changing() as now:
@@ -215,7 +215,7 @@ class Batches:
         return BatchResult(version.number, done.inserted, done.deleted, done.ignored, pairs)
 
     def _tell(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
-        """Tell the engine about a batch, for which it has to have so many vertices at least."""
+        """Let the engine apply a batch, for which it has to have so many vertices at least."""
         engine = self._door.engine
         if vertices > engine.vertices:  # else there are such already, or an earlier batch failed after this
             engine.grow(vertices)

@@ -9,7 +9,7 @@ _Whole = TypeVar("_Whole", bound=type[Any])
 
 
 def documented_by(*parts: type[Any]) -> Callable[[_Whole], _Whole]:
-    """Give the methods of a class the docstrings that its parts have for methods of the same names.
+    """Copy docstrings to the methods of a class, from methods of its parts that have the same names.
 
     Examples
     --------

@@ -12,7 +12,9 @@ from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Version
 from dyntc_spark.graph.misuse import require_kept
 from dyntc_spark.graph.session_tables import SessionTables
+from dyntc_spark.graph.store.beginning import begin, bring
 from dyntc_spark.graph.store.commits import Commits
+from dyntc_spark.graph.store.other_kind import refuse_labelled
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.recovery import Recovered, recover
 from dyntc_spark.graph.store.store import Store
@@ -69,8 +71,8 @@ class Location:
         """Read a version and attach the closure, which is new, to its place; mend the place where that is wanted."""
         store, engine = Store(stored.place, stored.commits), self._door.engine
         loaded = store.load(stored.upto, repairing=stored.found is not None)
-        graph = loaded.graph
-        surviving(lambda: engine.init(graph.edges.edges, graph.vertices.extent), lambda: None)
+        graph, start = loaded.graph, loaded.checkpoint if stored.found is None else None  # a repair writes it anew
+        surviving(lambda: begin(engine, graph, start), lambda: None)
         self._attachment.asked, self._attachment.store = stored.asked, store
         self._attachment.is_past = stored.found is None and stored.upto.head.version < stored.commits.head.version
         self._door.publish(Version(graph, graph, loaded.commit.version, loaded.counts))
@@ -108,6 +110,7 @@ class Location:
                 return
             if Store.commits(place) is not None:
                 raise place.refused("a closure, which this one is not attached to")
+            refuse_labelled(place)
             place.require_free()
             before = attachment.store, attachment.is_past
             attachment.store, attachment.is_past = Store(place), False
@@ -194,16 +197,13 @@ class Location:
         graph, anew = store.follow(now.graph, commits, now.number)
         engine = self._door.engine
 
-        def bring() -> None:
+        def follow() -> None:
             if anew:
                 engine.init(graph.edges.edges, graph.vertices.extent)
-                return
-            engine.grow(max(engine.vertices, graph.vertices.extent))
-            inserted, deleted = graph.edges.minus(now.graph.edges), now.graph.edges.minus(graph.edges)
-            if len(inserted) or len(deleted):
-                engine.apply(inserted, deleted)
+            else:
+                bring(engine, now.graph, graph)
 
-        self._door.advance(bring)
+        self._door.advance(follow)
         self._attachment.store = Store(store.place, commits)
         self._door.publish(Version(graph, graph, commits.head.version, commits.counts()))
         self._views.show()

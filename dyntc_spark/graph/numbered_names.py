@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
+from dyntc_spark.blocks.columns import with_no_reports
 from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.blocks.workers import REPORT
 from dyntc_spark.edges import MOST_VERTICES
 from dyntc_spark.errors import IndexOutsideError, NullEndpointError, SessionError
 from dyntc_spark.graph.frames import frame
@@ -180,11 +180,6 @@ def _grouped(names: DataFrame) -> DataFrame:
         F.expr(f"CAST(pmod(xxhash64(vertex), {GROUPS}) AS INT)").alias("bucket"),
         F.expr("xxhash64(vertex, 1)").alias("second"),
     )
-
-
-def with_no_reports(found: DataFrame) -> DataFrame:
-    """Return rows as the backend keeps them: with a column for what tasks report, which is nothing here."""
-    return found.select("*", F.lit(None).cast(REPORT).alias("reports"))
 
 
 def checked(backend: SparkBackend, rows: DataFrame, kind: pa.DataType) -> int:

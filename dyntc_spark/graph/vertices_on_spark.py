@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dyntc_spark.blocks.columns import with_no_reports
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import InputError, LostBlocksError, SessionError
@@ -27,7 +28,7 @@ from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.inputs import Ends
 from dyntc_spark.graph.kinds import encoded, taken
 from dyntc_spark.graph.names import NewNames, Vertices, all_known, require_same_kind
-from dyntc_spark.graph.numbered_names import KeptNames, Names, SentNames, checked, numbered, with_no_reports
+from dyntc_spark.graph.numbered_names import KeptNames, Names, SentNames, checked, numbered
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import F, sql

@@ -119,18 +119,6 @@ def coordinates(words: Words) -> tuple[Ids, Ids]:
     return rows, columns
 
 
-def union(a: Words, b: Words) -> Words:
-    """Return the matrix of the entries that are in ``a`` or in ``b``."""
-    fit(a.shape == b.shape, "m x n and m x n", a, b)
-    return a | b
-
-
-def intersection(a: Words, b: Words) -> Words:
-    """Return the matrix of the entries that are in ``a`` and in ``b``."""
-    fit(a.shape == b.shape, "m x n and m x n", a, b)
-    return a & b
-
-
 def difference(a: Words, b: Words) -> Words:
     """Return the matrix of the entries that are in ``a`` and not in ``b``."""
     fit(a.shape == b.shape, "m x n and m x n", a, b)

@@ -118,7 +118,7 @@ def _add(
     lines: Lines, line: int, factors: Offsets, primes: Offsets, marks: Offsets, mark: int, sums: Offsets, held: Ids,
     size: int,
 ) -> int:  # fmt: skip
-    """Add a multiple of a line to the sums of the vertices that are held; give how many these are then."""
+    """Add a multiple of a line to the sums of the vertices that are held; return how many these are then."""
     for e in range(lines.begins[line], lines.begins[line + 1]):
         w = lines.ids[e]
         if marks[w] != mark:

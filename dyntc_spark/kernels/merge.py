@@ -16,6 +16,7 @@ import numpy as np
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Floats, Ids, Offsets, Words
+from dyntc_spark.kernels.reach import starts
 from dyntc_spark.kernels.sweep import Ordered, drain, insert, reduced
 
 LARGEST = 16  #: vertices of a component, at most, for which rows are merged
@@ -33,10 +34,7 @@ def merged_rows(graph: Ordered, primes: tuple[int, ...]) -> tuple[Offsets, Ids, 
 def transposed(begins: Offsets, ids: Ids, values: Ints) -> tuple[Offsets, Ids, Ints]:
     """Return the columns of rows, in the same form: a counting sort."""
     n = len(begins) - 1
-    offsets = np.zeros(n + 1, np.int64)
-    for w in ids:
-        offsets[w + 1] += 1
-    offsets = np.cumsum(offsets)
+    offsets = starts(ids, n)
     cursor = offsets[:-1].copy()
     rows, turned = np.empty(len(ids), np.int32), np.empty_like(values)
     for v in range(n):
@@ -99,7 +97,7 @@ def _add_edges(
     primes: Offsets, reciprocals: Floats, begins: Offsets, lengths: Offsets, ids: Ids, values: Ints, sums: Offsets,
     held: Words, held_words: Words,
 ) -> int:  # fmt: skip
-    """Add a multiple of what the edges of place ``i`` out of its component lead to; give how many entries that was."""
+    """Add a multiple of what the edges of place ``i`` out of its component lead to; return how many entries."""
     count, planes, added = 0, len(primes), 0
     own, terms = np.empty(planes, np.int64), TERMS // (last - first)
     for e in range(offsets[i], offsets[i + 1]):

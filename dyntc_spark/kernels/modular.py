@@ -20,19 +20,18 @@ the caller's promise, and only inverses need it.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.errors import EntryValueError, ShapeMismatchError, SingularMatrixError
+from dyntc_spark.errors import EntryValueError, ShapeMismatchError
 from dyntc_spark.kernels.compile import compiled
 
 Integers: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 Residues: TypeAlias = npt.NDArray[np.int32]
 Centred: TypeAlias = npt.NDArray[np.float64]
 Sign: TypeAlias = Literal[1, -1]
-IntegerOrArray = TypeVar("IntegerOrArray", int, Integers)
 
 LARGEST_MODULUS = 2**26
 SLAB = 512  # inner indices of a slab, at most: a slab of 4096 columns is 16 MiB
@@ -71,11 +70,6 @@ def subtract(a: Integers, b: Integers, p: int) -> Residues:
     return _plus_multiple(a, -1, b, p)
 
 
-def negate(a: Integers, p: int) -> Residues:
-    """Return ``-a`` modulo ``p``, entry by entry."""
-    return scale(a, -1, p)
-
-
 def scale(a: Integers, factor: int, p: int) -> Residues:
     """Return ``factor * a`` modulo ``p``, entry by entry, for any integer ``factor``.
 
@@ -85,42 +79,6 @@ def scale(a: Integers, factor: int, p: int) -> Residues:
     array([4, 1, 2], dtype=int32)
     """
     return _plus_multiple(a, factor - 1, a, p)
-
-
-def power(x: IntegerOrArray, exponent: int, p: int) -> IntegerOrArray:
-    """Return ``x ** exponent`` modulo ``p``, for one integer or entry by entry.
-
-    The exponent is from 0 to ``2**63 - 1``; for one integer any modulus will do.
-    Costs ``2 * log2(exponent)`` multiplications an entry.
-
-    Examples
-    --------
-    >>> power(3, 5, 7), power(np.array([0, 1, 2, 3]), 5, 7)
-    (5, array([0, 1, 4, 5], dtype=int32))
-    """
-    if not 0 <= exponent < 2**63:
-        raise EntryValueError("an exponent from 0 to 2**63 - 1", f"{exponent}", "See inverse_of for negative powers.")
-    if isinstance(x, int):
-        return pow(x, exponent, p)
-    check_entries(p, x)
-    out = np.empty(x.shape, np.int32)
-    powers(x.reshape(-1), exponent, p, out.reshape(-1))
-    return out
-
-
-def inverse_of(x: IntegerOrArray, p: int) -> IntegerOrArray:
-    """Return the residue ``y`` with ``x * y = 1`` modulo the prime ``p``, for one integer or entry by entry.
-
-    This is ``x ** (p - 2)``, by Fermat. Zero is refused with ``SingularMatrixError``.
-
-    Examples
-    --------
-    >>> inverse_of(3, 7), inverse_of(np.array([1, 2, 3]), 7)
-    (5, array([1, 4, 5], dtype=int32))
-    """
-    if x % p == 0 if isinstance(x, int) else not np.all(x):
-        raise SingularMatrixError(f"residues other than 0 modulo {p}", "0", "Zero has no inverse; leave it out.")
-    return power(x, p - 2, p)
 
 
 def product(a: Integers | Centred, b: Integers | Centred, p: int) -> Residues:

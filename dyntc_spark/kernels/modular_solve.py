@@ -71,7 +71,7 @@ def inverse(a: Integers, p: int) -> Residues:
 
 @compiled
 def _eliminate(panel: Centred, start: int, p: int) -> npt.NDArray[np.int64]:
-    """Eliminate some unknowns from all equations, in place (Gauss-Jordan); give the pivots, -1 where there is none.
+    """Eliminate some unknowns from all equations, in place (Gauss-Jordan); return the pivots, -1 where there is none.
 
     ``panel[s, i]`` is the coefficient of unknown ``start + s`` in equation ``i``.
     Afterwards it is the multiple of equation ``start + s`` that enters the new

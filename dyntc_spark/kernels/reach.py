@@ -67,7 +67,7 @@ def strong_components(offsets: Offsets, targets: Ids) -> tuple[Ids, int]:
 
 @compiled
 def _settle(v: int, pending: Ids, n_pending: int, component: Ids, number: int) -> int:
-    """Let the pending vertices from ``v`` on be component ``number``; give how many are still pending."""
+    """Let the pending vertices from ``v`` on be component ``number``; return how many are still pending."""
     while component[v] < 0:
         n_pending -= 1
         component[pending[n_pending]] = number
@@ -75,12 +75,24 @@ def _settle(v: int, pending: Ids, n_pending: int, component: Ids, number: int) -
 
 
 @compiled
+def starts(numbers: Ids, count: int) -> Offsets:
+    """Return how many of ``numbers`` are below each number from 0 to ``count``: where each begins when they are sorted.
+
+    Examples
+    --------
+    >>> starts(np.array([2, 0, 2], np.int32), 3)
+    array([0, 1, 1, 3])
+    """
+    offsets = np.zeros(count + 1, np.int64)
+    for number in numbers:
+        offsets[number + 1] += 1
+    return np.cumsum(offsets)
+
+
+@compiled
 def grouped(component: Ids, count: int) -> tuple[Offsets, Ids]:
     """Return the members of each component, ascending, as offsets and vertices."""
-    offsets = np.zeros(count + 1, np.int64)
-    for c in component:
-        offsets[c + 1] += 1
-    offsets = np.cumsum(offsets)
+    offsets = starts(component, count)
     cursor = offsets[:-1].copy()
     members = np.empty(len(component), np.int32)
     for v in range(len(component)):
@@ -126,10 +138,7 @@ def contracted(
 def transposed(offsets: Offsets, targets: Ids) -> tuple[Offsets, Ids]:
     """Return the edges the other way round: for each vertex the sources of its edges, ascending."""
     count = len(offsets) - 1
-    ends = np.zeros(count + 1, np.int64)
-    for w in targets:
-        ends[w + 1] += 1
-    ends = np.cumsum(ends)
+    ends = starts(targets, count)
     cursor = ends[:-1].copy()
     sources = np.empty(len(targets), np.int32)
     for v in range(count):

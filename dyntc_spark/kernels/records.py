@@ -122,7 +122,7 @@ def settle(
     stack: Indices,
     top: int,
 ) -> int:
-    """Take facts from the stack until none is left; give how many there were."""
+    """Take facts from the stack until none is left; return how many there were."""
     done = 0
     while top:
         top -= 1

@@ -8,16 +8,20 @@ order says nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled, inner
-from dyntc_spark.kernels.ids import Words
+from dyntc_spark.kernels.ids import Ids, Offsets, Words
 
-_SEED = np.uint64(42)
+#: What the hash of a row begins with.
+SEED = np.uint64(42)
 _P1, _P2 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F)
 _P3, _P4, _P5 = np.uint64(0x165667B19E3779F9), np.uint64(0x85EBCA77C2B2AE63), np.uint64(0x27D4EB2F165667C5)
+_LOW = np.int64(0xFFFFFFFF)
+_Number = TypeVar("_Number", bound=np.generic)
 _WORD, _4, _8, _29, _32, _33 = (np.uint64(bits) for bits in (64, 4, 8, 29, 32, 33))
 
 
@@ -29,17 +33,19 @@ def row_hashes(columns: Sequence[npt.NDArray[np.int32 | np.int64]]) -> Words:
     >>> row_hashes([np.array([1], np.int32), np.array([2], np.int64)]).view(np.int64)
     array([2360248972619621018])
     """
-    found = np.full(len(columns[0]), _SEED)
-    for column in columns:
-        wide = column.dtype.itemsize == 8
-        _hash_columns(found, column.astype(np.int64).view(np.uint64), wide)
+    found = np.full(len(columns[0]), SEED)
+    for column in map(frozen, columns):
+        if column.dtype.itemsize == 8:
+            _hash_longs(found, column.view(np.uint64))
+        else:
+            _hash_ints(found, cast("Ids", column))
     return found
 
 
 def with_lists(hashes: Words, offsets: npt.NDArray[np.int64], items: npt.NDArray[np.int32]) -> Words:
     """Return the hashes of rows with a further column, of arrays: row k has ``items[offsets[k]:offsets[k + 1]]``."""
     found: Words = hashes.copy()
-    _hash_lists(found, offsets, items.astype(np.int64).view(np.uint64))
+    _hash_lists(found, offsets, frozen(items))
     return found
 
 
@@ -52,6 +58,13 @@ def checksum(hashes: Words) -> int:
     6
     """
     return int(np.bitwise_xor.reduce(hashes).astype(np.uint64).view(np.int64))
+
+
+def frozen(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """Return an array as Arrow gives them, that nobody may change: a kernel is compiled for one kind only."""
+    found: npt.NDArray[_Number] = np.ascontiguousarray(array).view()
+    found.flags.writeable = False
+    return found
 
 
 @inner
@@ -70,25 +83,35 @@ def _mixed(x: np.uint64) -> np.uint64:
 
 
 @inner
-def _hash_int(value: np.uint64, seed: np.uint64) -> np.uint64:
-    x = (seed + _P5 + _4) ^ ((value & np.uint64(0xFFFFFFFF)) * _P1)
+def hash_int(value: int, seed: np.uint64) -> np.uint64:
+    """Return the hash of a row so far, with a number of 4 bytes."""
+    x = (seed + _P5 + _4) ^ (np.uint64(np.int64(value) & _LOW) * _P1)
     return _mixed(_rotated(x, 23) * _P2 + _P3)
 
 
 @inner
-def _hash_long(value: np.uint64, seed: np.uint64) -> np.uint64:
+def hash_long(value: np.uint64, seed: np.uint64) -> np.uint64:
+    """Return the hash of a row so far, with a number of 8 bytes."""
     x = (seed + _P5 + _8) ^ (_rotated(value * _P2, 31) * _P1)
     return _mixed(_rotated(x, 27) * _P1 + _P4)
 
 
 @compiled
-def _hash_columns(hashes: Words, column: Words, wide: bool) -> None:
+def _hash_ints(hashes: Words, column: Ids) -> None:
     for row in range(len(hashes)):
-        hashes[row] = _hash_long(column[row], hashes[row]) if wide else _hash_int(column[row], hashes[row])
+        hashes[row] = hash_int(column[row], hashes[row])
 
 
 @compiled
-def _hash_lists(hashes: Words, offsets: npt.NDArray[np.int64], items: Words) -> None:
+def _hash_longs(hashes: Words, column: Words) -> None:
     for row in range(len(hashes)):
+        hashes[row] = hash_long(column[row], hashes[row])
+
+
+@compiled
+def _hash_lists(hashes: Words, offsets: Offsets, items: Ids) -> None:
+    for row in range(len(hashes)):
+        found = hashes[row]
         for place in range(offsets[row], offsets[row + 1]):
-            hashes[row] = _hash_int(items[place], hashes[row])
+            found = hash_int(items[place], found)
+        hashes[row] = found

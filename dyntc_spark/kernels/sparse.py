@@ -17,11 +17,10 @@ whose order is the order of the coordinates. Below, ``nnz`` counts entries.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from dyntc_spark.errors import (
     EntryValueError,
@@ -32,6 +31,9 @@ from dyntc_spark.errors import (
 )
 from dyntc_spark.kernels.block import Ints, Shape, Sparse
 from dyntc_spark.kernels.ids import Flags, Offsets
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 Modulus: TypeAlias = tuple[int, ...] | None
 
@@ -91,12 +93,6 @@ def difference(a: Sparse, b: Sparse) -> Sparse:
     """Return the entries of ``a`` at coordinates where ``b`` has none, with their values."""
     _require_one_shape(a, b)
     return select(a, ~_found(_keys(b), _keys(a))[1])
-
-
-def intersection(a: Sparse, b: Sparse) -> Sparse:
-    """Return the entries of ``a`` at coordinates where ``b`` has one too, with the values of ``a``."""
-    _require_one_shape(a, b)
-    return select(a, _found(_keys(b), _keys(a))[1])
 
 
 def equal(a: Sparse, b: Sparse) -> bool:
@@ -300,6 +296,8 @@ def rows_of(starts: Ints) -> npt.NDArray[np.int32]:
 
 def csr(block: Sparse, data: Ints) -> sp.csr_array[Any, tuple[int, int]]:
     """Return a scipy matrix with these data at the entries of a block; linear, nothing is sorted."""
+    import scipy.sparse as sp  # noqa: PLC0415  (it takes a while, and the engine that most use needs none)
+
     starts = np.zeros(block.shape[0] + 1, dtype=np.int32)
     np.cumsum(np.bincount(block.rows, minlength=block.shape[0]), out=starts[1:])
     matrix = sp.csr_array((data, block.columns, starts), shape=block.shape)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from dyntc_spark.errors import OverflowingCountError, RingMismatchError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
@@ -21,6 +20,9 @@ from dyntc_spark.kernels.sparse import (
     rows_of,
     select,
 )
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
 def multiply(a: Sparse, b: Sparse, modulus: Modulus = None) -> Sparse:

@@ -17,17 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dyntc_spark.kernels.bits import lowest
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Floats, Ids, Offsets, Words
 
 LIMIT = 2**62  # sums are reduced beyond it
 _ONE = np.uint64(1)
-_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_S58 = np.uint64(58)
-_PLACES = np.zeros(64, np.int32)
-for _bit in range(64):
-    _PLACES[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
 
 
 class Ordered(NamedTuple):
@@ -69,12 +65,6 @@ def sweep_rows(
 
 
 @compiled
-def _lowest(word: np.uint64) -> int:
-    place: int = _PLACES[((word & (~word + _ONE)) * _BRUIJN) >> _S58]
-    return place
-
-
-@compiled
 def reduced(total: int, p: int, reciprocal: float) -> int:
     """Reduce ``0 <= total < 2**63``: the quotient in floating point is one off at most."""
     rest: int = total - np.int64(total * reciprocal) * p
@@ -97,9 +87,9 @@ def pop(from_word: int, bits: Words, words: Words) -> int:
     """Take the lowest number out of a set, none of which is in a word of words before ``from_word``; -1 if empty."""
     for top in range(from_word, len(words)):
         while words[top]:
-            word = (top << 6) + _lowest(words[top])
+            word = (top << 6) + lowest(words[top])
             if bits[word]:
-                number = (word << 6) + _lowest(bits[word])
+                number: int = (word << 6) + lowest(bits[word])
                 bits[word] &= bits[word] - _ONE
                 return number
             words[top] &= words[top] - _ONE
@@ -108,18 +98,18 @@ def pop(from_word: int, bits: Words, words: Words) -> int:
 
 @compiled
 def drain(bits: Words, words: Words, out: Ids) -> int:
-    """Take all numbers out of a set, ascending; give how many there were."""
+    """Take all numbers out of a set, ascending; return how many there were."""
     count = 0
     for top in range(len(words)):
         filled = words[top]
         words[top] = 0
         while filled:
-            word = (top << 6) + _lowest(filled)
+            word = (top << 6) + lowest(filled)
             filled &= filled - _ONE
             numbers = bits[word]
             bits[word] = 0
             while numbers:
-                out[count] = (word << 6) + _lowest(numbers)
+                out[count] = (word << 6) + lowest(numbers)
                 numbers &= numbers - _ONE
                 count += 1
     return count

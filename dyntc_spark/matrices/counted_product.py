@@ -10,7 +10,7 @@ which are one vector (erratum 2). A product whose factors never get LazySet need
 Everything that the engines do is made of the paper's operations on products (its lines are those of the figures there):
 
 =============================  ======================================================================
-Init                           a product of blocks, ``State.multiply(..., counts=True)``; of a tile, ``init_product``
+Init                           ``init_product``: a product of blocks, counted; of a tile, ``tile_operations.init_tile``
 SetRow on X1, SetCol on X2     ``line``: the row or column of Prod as a whole; no stamps are read (lines 4-9)
 SetCol on X1, SetRow on X2     ``reveal``: the triples through one ``y`` that were not counted (line 10)
 LazySet                        ``last_flip.Flip`` on the factor, and nothing here (lines 2-3, also of Set)
@@ -45,6 +45,7 @@ import scipy.sparse as sp
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.operations import Lookup
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
+from dyntc_spark.blocks.state import State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Operation
 from dyntc_spark.blocks.where import NOWHERE, Lines, Places, Tile
@@ -114,6 +115,12 @@ class Last(NamedTuple):
         return entries.where(
             entries.stamps <= np.maximum(_at(self.rows, entries.rows), _at(self.columns, entries.columns))
         )
+
+
+def init_product(state: State, factors: tuple[str, str], into: str) -> State:
+    """Init: return the state with the product of two matrices, counted, in the place of the matrix ``into``."""
+    others = state.select({name: name for name in state.kinds if name != into})
+    return others.join(state.multiply(*factors, into, counts=True, keep=False))
 
 
 class Factor(NamedTuple):

@@ -19,7 +19,7 @@ from dyntc_spark.blocks.where import Tile
 from dyntc_spark.kernels import bits, codec
 from dyntc_spark.kernels.block import Bits, Block
 from dyntc_spark.kernels.ids import Words
-from dyntc_spark.matrices.counted_product import CountedProduct
+from dyntc_spark.matrices.counted_product import CountedProduct, init_product
 from dyntc_spark.matrices.triples import stored, support, writable
 
 
@@ -132,7 +132,7 @@ class MergeCounts(Operation[None]):
         cell[self.bits] = support(cell[self.into])
 
 
-def init_product(
+def init_tile(
     state: State, product: CountedProduct, inner: range, factors: tuple[str, str], plus: str | None = None
 ) -> State:
     """Init of a counted product in its tile, over the inner indices ``inner``: two supersteps and a multiplication.
@@ -146,7 +146,7 @@ def init_product(
         CutTile(product.first.name, left, Tile(tile.grid, tile.rows, inner)),
         CutTile(product.second.name, right, Tile(tile.grid, inner, tile.columns)),
     )
-    state = state.join(state.multiply(left, right, "product", counts=True, keep=False))
+    state = init_product(state, factors, "product")
     merge = MergeCounts("product", product.name, product.bits, product.dtype, plus, tile if plus else None)
     return state.run(merge)[0].select(names)
 

@@ -76,7 +76,7 @@ def slots(rows: Ints, columns: Ints, stamps: Ints, count: int) -> Slots:
 
 
 def reveal(prod: Ints, left: Slots, right: Slots, rows: Times, middle: Times, columns: Times) -> Flags:
-    """Count the pairs of each slot that the property leaves out, in place; give the entries that became positive."""
+    """Count the pairs of each slot that the property leaves out, in place; return the entries that became positive."""
     changed = np.zeros(prod.shape, np.bool_)
     _reveal(prod, changed, *left, *right, rows, middle, columns)
     return changed

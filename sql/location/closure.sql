@@ -22,16 +22,16 @@ net AS (
     GROUP BY src, dst
 ),
 lanes AS (
-    SELECT number, vertex, component, stripe, lane FROM {vertices} WHERE token = (SELECT token FROM start)
+    SELECT number, vertex, component, stripe, lane{part} FROM {vertices} WHERE token = (SELECT token FROM start)
 ),
 unfolded AS (
-    SELECT stripe, word, explode(sequence(first, last)) AS component FROM {runs} WHERE token = (SELECT token FROM start)
+    SELECT stripe, word{part}, explode(sequence(first, last)) AS component FROM {runs} WHERE token = (SELECT token FROM start)
 ),
 stored AS (
     SELECT /*+ BROADCAST(d), BROADCAST(s) */ s.vertex AS src, d.vertex AS dst
     FROM unfolded AS r
     JOIN lanes AS d ON d.component = r.component
-    JOIN lanes AS s ON s.stripe = r.stripe AND shiftrightunsigned(r.word, s.lane) & 1 = 1
+    JOIN lanes AS s ON s.stripe = r.stripe{same_part} AND shiftrightunsigned(r.word, s.lane) & 1 = 1
     WHERE s.number <> d.number
 )
 SELECT

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dyntc_spark.blocks.grid import Axis, Grid, block_size
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING, Modular
 from dyntc_spark.blocks.strip import Strip
+from dyntc_spark.blocks.where import Places
 from dyntc_spark.errors import EntryValueError, IndexOutsideError, RingMismatchError, ShapeMismatchError
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Bits, Dense, Sparse
@@ -227,3 +228,9 @@ def test_residues_are_reduced():
     assert RESIDUES.values([-1, 8388593, 7], 3).tolist() == [[8388592, 0, 7], [6, 8388593 % 7, 0]]
     assert RESIDUES.values([[1], [-1]], 1).tolist() == [[1], [6]]
     assert shown(RESIDUES, RESIDUES.values(None, 2)[:, None]).tolist() == [[[1, 1]], [[1, 1]]]
+
+
+def test_places_know_their_cells():
+    places = Places(Grid.square(5, 7, 3), np.array([0, 4, 1]), np.array([6, 0, 6]))
+    assert places.where.cells == {(0, 2), (1, 0)}
+    assert [side.tolist() for side in places.inside(0, 2)] == [[0, 2], [0, 1], [0, 0]]

@@ -18,6 +18,7 @@ EVERYBODY = {"Movable", "Certifies", "ShowsBlocks", "RowsOnSpark"}
 LANES = EVERYBODY | {
     "CountsChanges",
     "InLanes",
+    "LoadsClosures",
     "RemembersChanges",
     "ChangesOnSpark",
     "TakesSnapshots",

@@ -15,7 +15,7 @@ from dyntc_spark.engines.algebraic.eliminate import inverted, through
 from dyntc_spark.engines.algebraic.engine import Algebraic
 from dyntc_spark.errors import SingularMatrixError
 from dyntc_spark.kernels import sparse
-from tests.engines.test_algebraic import Pair, inverse_holds
+from tests.engines.algebraic_oracle import Pair, inverse_holds
 from tests.engines.test_algebraic_kernels import PRIMES, inverse
 
 RING = Modular(PRIMES)

@@ -7,8 +7,9 @@ import pytest
 
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.edges import Edges, EdgeSet
-from dyntc_spark.engines.algebraic.build import Parts, WeightedGraph
+from dyntc_spark.engines.algebraic.build import Parts
 from dyntc_spark.engines.algebraic.solve import LargeSystem, solved
+from dyntc_spark.engines.algebraic.sweep import WeightedGraph
 from dyntc_spark.errors import SingularMatrixError
 from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.edge_weights import edge_weights
@@ -63,7 +64,7 @@ def test_sweep_and_merge_give_the_inverse(degree):
         n = int(rng.integers(1, 70))
         edges = random_edges(rng, n, degree)
         parts = Parts.of(edges, n)
-        graph = WeightedGraph.of(parts, 17 + seed, PRIMES)
+        graph = WeightedGraph.of(parts.swept, parts.component, PRIMES, 17 + seed)
         wanted = wanted_rows(parts.swept, n, 17 + seed)
         assert (dense(n, *sweep_rows(graph.forth, 0, n, PRIMES, graph.scratch)) == wanted).all(), seed
         turned = dense(n, *sweep_rows(graph.back, 0, n, PRIMES, graph.scratch))
@@ -85,7 +86,7 @@ def test_many_terms_at_one_vertex():
     middle = np.arange(1, n - 1)
     edges = Edges.of(np.append(np.zeros_like(middle), middle), np.append(middle, np.full_like(middle, n - 1)))
     edges = EdgeSet.of(edges).edges
-    graph = WeightedGraph.of(Parts.of(edges, n), 5, PRIMES)
+    graph = WeightedGraph.of(edges, Parts.of(edges, n).component, PRIMES, 5)
     weights = edge_weights(edges.sources, edges.targets, np.zeros(len(edges), np.uint64), 5, PRIMES).astype(object)
     one, two = weights[:, : len(middle)], weights[:, len(middle) :]
     wanted = (one * two).sum(axis=1) % np.array(PRIMES, object)

@@ -9,7 +9,7 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines import transfer
 from dyntc_spark.engines.abilities import changes_of
 from dyntc_spark.engines.algebraic import build as algebraic_build
-from dyntc_spark.engines.algebraic import update as algebraic_update
+from dyntc_spark.engines.algebraic import woodbury
 from dyntc_spark.engines.algebraic.engine import Algebraic
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
 from dyntc_spark.engines.deterministic import centres
@@ -149,7 +149,7 @@ def test_a_batch_whose_lines_are_too_large_is_built_again(spark, make, monkeypat
     there, here = make(SparkBackend(spark), seed=1), make(seed=1)
     for engine in (there, here):
         engine.init(edges, n)
-    for module in ("path_counting", "update", "touched", "engine"):
+    for module in ("woodbury", "touched", "engine"):
         monkeypatch.setattr(f"dyntc_spark.engines.algebraic.{module}.DRIVER_BYTES", 100)
     read = []
     gather = LazyMatrix.gather
@@ -176,7 +176,7 @@ def test_edges_that_close_a_large_cycle_are_put_in_by_parts(monkeypatch):
 
     def few(matrix, late):
         if len(late) > 1:
-            raise algebraic_update.WideUpdate
+            raise woodbury.WideUpdate
         parts.append(len(late))
         return gathered(matrix, late)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from dyntc_spark.blocks.layers import Layers
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes import blocks, in_process, on_spark, revise
-from dyntc_spark.engines.lanes.blocks import Blocks, Layer
+from dyntc_spark.engines.lanes.blocks import Blocks
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.errors import DamagedBlockError, IndexOutsideError, SessionError
 from dyntc_spark.kernels.lanes.payload import Block
@@ -323,7 +326,8 @@ def test_a_damaged_block_is_refused(backend):
     version, place = engine.closure
     (layer,) = place.stored.layers
     frame = layer.kept.frame.selectExpr("first", "origin", "overlay(payload PLACING X'FF' FROM 60) payload")
-    damaged = Blocks(backend, (Layer(layer.kept.derived(frame), layer.firsts, layer.written),), place.stored.sizes)
+    layers = Layers(backend, "first", [replace(layer, kept=layer.kept.derived(frame))])
+    damaged = Blocks(layers, place.stored.sizes)
     engine._state.closure = in_process.Closure(version, on_spark.OnSpark(damaged, place.dirty))
     with pytest.raises(DamagedBlockError, match="checksum"):
         engine.query([0], [39])

@@ -167,3 +167,36 @@ def test_an_engine_without_rows_is_refused(spark, monkeypatch):
             ask()
     c.in_process()
     assert c.arrow.changes().num_rows == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_pairs_won_and_lost_are_counted_on_spark(spark, monkeypatch):
+    """Of a batch of one kind by its job, of any batch that was worked on here; asked later, nobody knows."""
+    both = Both(spark, 4)
+
+    def counted(changes):
+        before = both.plain.pairs()
+        done = both.closure.apply(changes)
+        both.plain.apply(changes)
+        after = both.plain.pairs()
+        return done, (len(after - before), len(before - after))
+
+    def ring(*vertices):
+        return [("insert", f"v{v}", f"v{w}") for v, w in zip(vertices, (*vertices[1:], vertices[0]), strict=True)]
+
+    def lost(count):
+        return [("delete", *edge) for edge in both.draw.sample(sorted(both.plain.edges), count)]
+
+    asked = []
+    for size, made, more in ((0, "apart", 0), (10**6, "here", 1)):
+        hand(monkeypatch, size)
+        for changes in (ring(1 + more, 40, 80 - more, 120), lost(20), [*ring(7 + more, 50, 90 - more), *lost(10)]):
+            done, expected = counted(changes)
+            assert both.made == made
+            ops = {op for op, *_ in changes}
+            assert (done.won, done.lost) == (expected if made == "here" or len(ops) == 1 else (None, None))
+            asked.append((done, done.won))
+    late, _ = counted([("insert", "v1", "late")])
+    counted([("insert", "v2", "late")])
+    assert (late.won, late.lost) == (None, None)
+    assert [done.won for done, _ in asked] == [won for _, won in asked]  # what was counted stays

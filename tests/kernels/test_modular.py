@@ -104,21 +104,17 @@ def test_entry_by_entry(p, rows, columns, seed, layout, factor):
     exact_a, exact_b = a.astype(object), b.astype(object)
     assert_residues(modular.add(a, b, p), (exact_a + exact_b) % p)
     assert_residues(modular.subtract(a, b, p), (exact_a - exact_b) % p)
-    assert_residues(modular.negate(a, p), -exact_a % p)
     assert_residues(modular.scale(a, factor, p), factor * exact_a % p)
 
 
 @quick
 @given(primes, sizes, seeds, st.integers(0, 2**63 - 1))
-def test_power_and_inverse_of(p, size, seed, exponent):
+def test_powers(p, size, seed, exponent):
     x = residues(np.random.default_rng(seed), size, p)
     wanted = [pow(int(value), exponent, p) for value in x]
-    assert modular.power(x, exponent, p).tolist() == wanted
-    assert [modular.power(int(value), exponent, p) for value in x] == wanted
-    units = x[x != 0]
-    wanted = [pow(int(value), -1, p) for value in units]
-    assert modular.inverse_of(units, p).tolist() == wanted
-    assert [modular.inverse_of(int(value), p) for value in units] == wanted
+    found = np.empty(len(x), np.int32)
+    modular.powers(x, exponent, p, found)
+    assert found.tolist() == wanted
 
 
 @quick
@@ -237,9 +233,6 @@ def test_a_singular_matrix_is_refused_with_its_first_dependent_column():
     a = np.array([[1, 2, 3], [2, 4, 5], [3, 6, 1]])
     with pytest.raises(SingularMatrixError, match="column 1 depends on the columns before it"):
         modular_solve.solve(a, a, 7)
-    for x in (0, 14, np.array([1, 0])):
-        with pytest.raises(SingularMatrixError, match="Zero has no inverse"):
-            modular.inverse_of(x, 7)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +251,6 @@ def test_what_is_no_residue_is_refused(a, p):
     calls = [
         lambda: modular.centred(a, p),
         lambda: modular.add(a, a, p),
-        lambda: modular.power(a, 2, p),
         lambda: modular.product(a, zeros, p),
         lambda: modular.rank_update(zeros, a.T, a, p),
         lambda: modular_solve.solve(zeros, a.T, p),
@@ -270,8 +262,6 @@ def test_what_is_no_residue_is_refused(a, p):
 
 def test_other_bad_arguments_are_refused():
     two, three = np.zeros((2, 2), np.int32), np.zeros((3, 3), np.int32)
-    with pytest.raises(EntryValueError, match="exponent"):
-        modular.power(two, -1, 7)
     with pytest.raises(EntryValueError, match="int32 matrix"):
         modular.rank_update(two.astype(np.int64), two, two, 7)
     calls = [

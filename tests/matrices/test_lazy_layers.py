@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyntc_spark.blocks import columns
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.operations import CountEntries
 from dyntc_spark.blocks.rings import COUNTING, Modular
@@ -37,14 +38,12 @@ def change(matrix, dense, rows, columns):
 def test_a_rebuild_writes_the_touched_stripes_only(spark):
     matrix, dense = diagonal(SparkBackend(spark))
     change(matrix, dense, [1, 50], [30])
-    base = matrix.state.layers[0]
+    base = matrix.state.layers[0].kept
     matrix.rebuild()
-    state = matrix.state
-    assert state.layers[0] is base
-    assert len(state.layers) == 2
-    rows, columns = state.holder[:12], state.holder[12:]
-    assert (np.flatnonzero(rows).tolist(), np.flatnonzero(columns).tolist()) == ([0, 6], [3])
-    assert sorted(row.key for row in state.layers[1].frame.collect()) == [0, 6, 15]
+    old, new = matrix.state.layers
+    assert old.kept is base
+    assert old.keys.tolist() == sorted({*range(24)} - {0, 6, 15})
+    assert sorted(row.key for row in new.kept.frame.collect()) == new.keys.tolist() == [0, 6, 15]
     assert (matrix.rows(range(N)) == dense).all()
     assert (matrix.columns(range(N)) == dense).all()
 
@@ -52,19 +51,19 @@ def test_a_rebuild_writes_the_touched_stripes_only(spark):
 def test_a_share_of_a_spread_rebuild_writes_its_own_stripes(spark):
     """The base is never copied, neither at once nor share by share."""
     matrix, dense = diagonal(SparkBackend(spark), epsilon=0.35, worst_case=True)
-    base, seen = matrix.state.layers[0], []
+    base, seen = matrix.state.layers[0].kept, []
     for k in range(3 * matrix.capacity):
         change(matrix, dense, [8 * (k % 4)], [40 + 8 * (k % 4)])
         state = matrix.state if matrix._rebuild is None else matrix._rebuild.state
-        assert state.layers[0] is base
-        seen += [row.key for layer in state.layers[1:] for row in layer.frame.select("key").collect()]
+        assert state.layers[0].kept is base
+        seen += [row.key for layer in state.layers[1:] for row in layer.kept.frame.select("key").collect()]
     assert matrix.stats()["rebuilds"] >= 1
     assert set(seen) == {0, 1, 2, 3} | {12 + k for k in (5, 6, 7, 8)}
     assert (matrix.rows(range(N)) == dense).all()
 
 
 def test_long_lists_of_keys_are_named_by_runs(spark, monkeypatch):
-    monkeypatch.setattr(layers, "LONG_LIST", 3)
+    monkeypatch.setattr(columns, "LONG_LIST", 3)
     matrix, dense = diagonal(SparkBackend(spark))
     change(matrix, dense, [17, 41, 89], [0])
     matrix.rebuild()
@@ -79,8 +78,7 @@ def test_layers_shrink_geometrically(spark):
     for _ in range(6):
         change(matrix, dense, rng.integers(N, size=2), rng.integers(N, size=2))
         matrix.rebuild()
-        state = matrix.state
-        alive = [int(state.sizes[state.holder == number].sum()) for number in range(len(state.layers))]
+        alive = [int(matrix.state.sizes[layer.keys].sum()) for layer in matrix.state.layers]
         assert len(alive) <= 1 + np.log2(sum(alive) / min(alive))
     assert (matrix.rows(range(N)) == dense).all()
     change(matrix, dense, range(N), range(N))

@@ -16,7 +16,6 @@ from dyntc_spark.errors import (
     SessionError,
     ShapeMismatchError,
 )
-from dyntc_spark.matrices.lazy.frame import lookup_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 
 RINGS = {"counts": COUNTING, "one prime": Modular((101,)), "primes": Modular((2, 8388593, 67108859))}
@@ -302,31 +301,6 @@ def test_init_from_a_dataframe(spark):
     with pytest.raises(EntryValueError, match="row"):
         matrix.init(spark.range(3))
     compare(matrix, twin, rng)
-
-
-def test_lookup_of_a_dataframe(spark):
-    rng = np.random.default_rng(9)
-    backend = SparkBackend(spark)
-    for ring in (COUNTING, RINGS["primes"]):
-        matrix, twin = matrix_and_twin((50, 33), ring, rng, backend=backend, height=16)
-        step(matrix, twin, rng, 3)
-        rows, columns = rng.integers(50, size=200), rng.integers(33, size=200)
-        pairs = spark.createDataFrame(list(zip(rows.tolist(), columns.tolist(), strict=True)), "row int, column int")
-        found = sorted(tuple(row) for row in lookup_frame(matrix, pairs).collect())
-        layers = twin.shown if ring.modulus else twin.shown[None]
-        wanted = [(int(x), int(y), [int(v) for v in layers[:, x, y]]) for x, y in zip(rows, columns, strict=True)]
-        assert found == sorted(wanted)
-
-
-def test_lookup_of_a_wrong_dataframe(spark):
-    matrix = LazyMatrix((5, 5), backend=SparkBackend(spark))
-    matrix.init()
-    with pytest.raises(EntryValueError, match="column 'column'"):
-        lookup_frame(matrix, spark.createDataFrame([(1, "a")], "row int, column string"))
-    with pytest.raises(SessionError, match="lookup"):
-        lookup_frame(LazyMatrix((5, 5)), spark.range(3))
-    with pytest.raises(Exception, match="row numbers from 0 to 4"):
-        lookup_frame(matrix, spark.createDataFrame([(7, 1)], "row int, column int")).collect()
 
 
 def test_bad_input(backend):

@@ -9,7 +9,6 @@ from dyntc_spark.blocks import where
 from dyntc_spark.blocks.local import LocalState
 from dyntc_spark.blocks.matrix import BlockMatrix
 from dyntc_spark.blocks.operations import CountEntries
-from dyntc_spark.blocks.where import Places
 from dyntc_spark.errors import DyntcError, EntryValueError, IndexOutsideError, ShapeMismatchError
 from dyntc_spark.matrices import counted_product
 from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial
@@ -394,10 +393,3 @@ def test_a_wrong_count_is_found():
     p.state.blocks["Prod_1"].clear()
     with pytest.raises(BrokenInvariantError, match=r"expected 1 in Prod_1 at \(0, 0\)"):
         p.check_invariant()
-
-
-def test_places_know_their_cells():
-    p = BooleanPolynomial("A", {"A": (5, 7)}, size=3)
-    places = Places(p.layout.kinds["X_A"].grid, np.array([0, 4, 1]), np.array([6, 0, 6]))
-    assert places.where.cells == {(0, 2), (1, 0)}
-    assert [side.tolist() for side in places.inside(0, 2)] == [[0, 2], [0, 1], [0, 0]]

@@ -119,7 +119,7 @@ def test_opening_and_following_start_no_job(local, tmp_path):
 
 
 def test_what_is_not_read_here(tmp_path):
-    saved(None, tmp_path / "c", ["a vertex", "b", "c"])
+    saved(None, tmp_path / "c", ["a", "a vertex", "b"])
     tables, file = DiskTables(str(tmp_path / "c"), TABLES), file_of(tmp_path / "c", "vertices")
     assert tables.read("nowhere") is None
     flip(file, b"parquet-cpp")

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.graph.store import disk_tables
+from dyntc_spark.graph.store import disk_files
 from dyntc_spark.graph.store.checkpoint import NUMBERS, RUNS
 from tests.store.closures import recomputed
 from tests.store.conftest import without_spark
@@ -67,7 +67,7 @@ def test_the_closure_without_spark(delta, tmp_path, engine, backend):
 
 def test_a_stripe_is_read_from_its_files_alone(tmp_path, monkeypatch):
     """What a vertex reaches is in one stripe: a reader that knows it needs no file that has others."""
-    monkeypatch.setattr(disk_tables, "ONE_FILE", 256)
+    monkeypatch.setattr(disk_files, "ONE_FILE", 256)
     location = tmp_path / "deps"
     with without_spark():
         c = DynamicClosure.from_edges(EDGES)

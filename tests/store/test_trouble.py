@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -152,10 +153,10 @@ def test_locations_that_hold_something_else(delta, tmp_path):
 
 
 DAMAGES = {
-    "runs": ("UPDATE {} SET word = word ^ 2 WHERE version = 1 AND stripe = 0", "the checksum .* in the table 'runs'"),
+    "runs": ("UPDATE {} SET word = word ^ 2 WHERE version = 1 AND stripe = 0", ".* in the table 'runs'"),
     "fewer runs": (
         "DELETE FROM {} WHERE version = 1",
-        "rows of the checkpoint .* in the table 'runs'; got 0",
+        "rows in the table 'runs'; got 0",
     ),
     "vertices": (
         "UPDATE {} SET successors = slice(successors, 1, 1) WHERE version = 1 AND size(successors) > 1",
@@ -166,15 +167,19 @@ DAMAGES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGES)
-def test_damaged_rows_are_named_and_repaired(delta, tmp_path, what):
+def test_damaged_rows_are_named_and_repaired(delta, tmp_path, caplog, what):
     location = str(tmp_path / "deps")
     c = saved(delta, location)
     c.insert([("d", "e")])
     c.save(location)
     damage, said = DAMAGES[what]
     delta.sql(damage.format(f"delta.`{location}/{what.split()[-1]}`")).collect()
-    with pytest.raises(DamagedBlockError, match=said):
-        DynamicClosure.open(location, spark=delta)
+    if "runs" in what:  # the closure is built from the edges
+        assert seen(DynamicClosure.open(location, spark=delta)) == seen(c)
+        assert re.search(said, caplog.text)
+    else:
+        with pytest.raises(DamagedBlockError, match=said):
+            DynamicClosure.open(location, spark=delta)
     assert seen(DynamicClosure.open(location, 0, spark=delta))[0] == 0  # its checkpoint is whole
     mended = DynamicClosure.repair(location, spark=delta)
     assert seen(mended) == seen(c)

@@ -1,15 +1,8 @@
 """Init of the algebraic engine: ``N = (I - A∘R)⁻¹ - I`` without n³ work outside the components.
 
-The graph is condensed; its vertices get places in a topological order of the components, and
-each component that has a cycle is inverted as a dense block (``kernels.component_inverses``). A
-row of ``N`` is then one sweep over what its vertex reaches (``kernels.sweep``), a column the same
-on the edges turned round. On Spark the edges, which are few, go to every task, and each task
-orders and weights them for itself and fills its own stripes. In this process, where the components
-are small, rows are merged from one another (``kernels.merge``) and then transposed.
-
-A large component is eliminated in another way. Without the back edges of a search it is acyclic,
-and often these are few (one edge can close a giant cycle): so the rest is swept, and the back
-edges are a batch of insertions, an update of small rank that the lazy matrix folds in when it is
+The graph is condensed and swept (``sweep``), but a large component is eliminated in another way. Without the back
+edges of a search it is acyclic, and often these are few (one edge can close a giant cycle): so the rest is swept, and
+the back edges are a batch of insertions, an update of small rank that the lazy matrix folds in when it is
 time to, stripe by stripe. A component whose back edges have nearly as many ends as it has
 vertices is inverted as a whole; beyond ``ELIMINATED`` vertices by block elimination on the backend
 (``eliminate``). The rest is then swept without its own edges, and with ``U`` its columns
@@ -22,33 +15,24 @@ an update that is folded in at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
-from dyntc_spark.blocks.superstep import Cell, Names, Operation
 from dyntc_spark.edges import Edges, EdgeSet, keys_of
 from dyntc_spark.engines.algebraic.eliminate import through
 from dyntc_spark.engines.algebraic.graph import Graph
-from dyntc_spark.engines.algebraic.update import WideUpdate, factors, gathered, with_identity
+from dyntc_spark.engines.algebraic.sweep import WeightedGraph, filled
+from dyntc_spark.engines.algebraic.woodbury import Change, WideUpdate, factors, gathered, with_identity
 from dyntc_spark.errors import OutgrownError
-from dyntc_spark.kernels import codec, reach, sparse
-from dyntc_spark.kernels.block import Block, Ints, Sparse
-from dyntc_spark.kernels.component_inverses import component_inverses
-from dyntc_spark.kernels.edge_weights import edge_weights
+from dyntc_spark.kernels import reach, sparse
 from dyntc_spark.kernels.feedback import back_edges
-from dyntc_spark.kernels.ids import Ids, Indices, Offsets
-from dyntc_spark.kernels.merge import LARGEST, merged_rows, transposed
-from dyntc_spark.kernels.sweep import Ordered, Scratch, sweep_rows
+from dyntc_spark.kernels.ids import Ids, Indices
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
-from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
-from dyntc_spark.matrices.lazy.sizes import Lengths, entry_bytes, lengths
+from dyntc_spark.matrices.lazy.sizes import entry_bytes, lengths
 
 LARGE = 64  #: components of so many vertices may be cut at their back edges
 FEW_ENDS = 4  #: they are if these have at most this part of its vertices as ends
@@ -56,77 +40,6 @@ ELIMINATED = 512  #: larger ones that are not are inverted by supersteps of the 
 TRIES = 32  #: searches in a component
 INVERSE_BYTES = 2**30  #: that the inverse of an eliminated component may take at the driver, with its lines
 IN_LINES = 3  #: times these are at the driver at once: as entries, as lines, and as the update
-
-
-@dataclass(frozen=True)
-class WeightedGraph:
-    """A digraph, its components, and what its weights are made of; what follows from them is found where it is needed.
-
-    Only the fields travel.
-    """
-
-    sources: Ids
-    targets: Ids
-    component: Ids  #: of each vertex; edges lead to smaller numbers
-    primes: tuple[int, ...]
-    key: int
-
-    @classmethod
-    def of(cls, parts: Parts, key: int, primes: tuple[int, ...]) -> WeightedGraph:
-        """Take the edges that are swept."""
-        sources, targets = (side.astype(np.int32) for side in (parts.swept.sources, parts.swept.targets))
-        return cls(sources, targets, parts.component, primes, key)
-
-    @property
-    def vertices(self) -> int:
-        """Number of vertices."""
-        return len(self.component)
-
-    @cached_property
-    def forth(self) -> Ordered:
-        """The graph by places: rows of ``N``."""
-        return self._ordered(self.component.max(initial=0) - self.component, self.sources, self.targets)
-
-    @cached_property
-    def back(self) -> Ordered:
-        """The edges turned round: columns of ``N``."""
-        return self._ordered(self.component, self.targets, self.sources)
-
-    def require_inverses(self) -> None:
-        """Raise ``SingularMatrixError`` here, rather than in a task, if a component has no inverse."""
-        _ = self.forth
-
-    @cached_property
-    def scratch(self) -> Scratch:
-        """What sweeps write on."""
-        return Scratch.of(self.vertices, len(self.primes))
-
-    def _ordered(self, rank: Ids, near: Ids, far: Ids) -> Ordered:
-        """Sort by the rank of the component; ``near`` hands on to ``far``."""
-        n = self.vertices
-        run_offsets, vertex = reach.grouped(rank, int(rank.max(initial=-1)) + 1)
-        place = np.empty(n, np.int32)
-        place[vertex] = np.arange(n, dtype=np.int32)
-        firsts, lasts = (ends[rank[vertex]].astype(np.int32) for ends in (run_offsets[:-1], run_offsets[1:]))
-        weights = edge_weights(
-            self.sources.astype(np.int64),
-            self.targets.astype(np.int64),
-            np.zeros(len(self.sources), np.uint64),
-            self.key,
-            self.primes,
-        )
-        offsets, order = reach.grouped(place[near], n)
-        targets, weights = place[far[order]], np.ascontiguousarray(weights[:, order].T)
-        blocks, inverses = component_inverses(offsets, targets, weights, firsts, lasts, self.primes)
-        return Ordered(place, vertex, offsets, targets, weights, firsts, lasts, blocks, inverses)
-
-    @property
-    def merges(self) -> bool:
-        """Whether the components are small enough for rows to be merged."""
-        return bool(np.bincount(self.component).max(initial=0) <= LARGEST)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class Component(NamedTuple):
@@ -167,16 +80,12 @@ class Parts:
             elif sizes[c] > ELIMINATED:
                 own = (component[edges.sources] == c) & (component[edges.targets] == c)
                 inside |= own
-                large.append(Component(np.flatnonzero(component == c), _chosen(edges, own)))
-        swept = _chosen(edges, ~(late | inside))
+                large.append(Component(np.flatnonzero(component == c), edges.where(own)))
+        swept = edges.where(~(late | inside))
         if len(swept) < len(edges):
             offsets, targets = EdgeSet(keys_of(swept)).adjacency(vertices)
             component, _ = reach.strong_components(offsets, targets)
-        return cls(swept, tuple(large), _chosen(edges, late), component, int(sizes.max(initial=0)))
-
-
-def _chosen(edges: Edges, places: npt.NDArray[np.bool_]) -> Edges:
-    return Edges(edges.sources[places], edges.targets[places])
+        return cls(swept, tuple(large), edges.where(late), component, int(sizes.max(initial=0)))
 
 
 def _rank(edges: Edges, chosen: Indices) -> int:
@@ -184,72 +93,10 @@ def _rank(edges: Edges, chosen: Indices) -> int:
     return min(len(np.unique(side[chosen])) for side in (edges.sources, edges.targets))
 
 
-@dataclass(frozen=True)
-class Sweep(Lengths):
-    """Write the rows (``turned``: the columns) of ``N`` in each stripe; the matrix may be larger than the graph."""
-
-    graph: WeightedGraph
-    turned: bool
-
-    writes = Names("name")
-    fills = True
-
-    def apply(self, cell: Cell) -> None:
-        """Sweep from each vertex of this stripe."""
-        graph, step = self.graph, self.grid.down.step
-        first, last = (min(stripe * step, graph.vertices) for stripe in (cell.bi, cell.bi + 1))
-        ordered = graph.back if self.turned else graph.forth
-        found = sweep_rows(ordered, first, last, graph.primes, graph.scratch)
-        cell[self.name] = codec.compact(Sparse(cell.shape(self.name), *found))
-        self.tell(cell, found[0])
-
-
-@dataclass(frozen=True)
-class Write(Operation[Indices]):
-    """Write lines that are at hand, in this process: line ``v`` is ``ids[begins[v] : begins[v + 1]]``."""
-
-    grid: Grid
-    begins: Offsets
-    ids: Ids
-    values: Ints
-
-    writes = Names("name")
-    fills = True
-
-    def apply(self, cell: Cell) -> None:
-        """Copy the lines of this stripe."""
-        step, vertices = self.grid.down.step, len(self.begins) - 1
-        first, last = (min(stripe * step, vertices) for stripe in (cell.bi, cell.bi + 1))
-        begin, end = int(self.begins[first]), int(self.begins[last])
-        rows = np.repeat(np.arange(last - first, dtype=np.int32), np.diff(self.begins[first : last + 1]))
-        entries = rows, self.ids[begin:end].copy(), self.values[:, begin:end].copy()
-        cell[self.name] = codec.compact(Sparse(cell.shape(self.name), *entries))
-
-    def collect(self, reports: Mapping[int, Block]) -> Indices:
-        """Return the lengths of the lines."""
-        del reports
-        return np.diff(self.begins)
-
-
-def filled(matrix: LazyMatrix, graph: WeightedGraph) -> tuple[Indices, Indices]:
-    """Write ``N`` into a lazy matrix; give the lengths of its rows and columns: on Spark one job."""
-    names = {name: matrix.kinds[name].grid for name in (BY_ROW, BY_COLUMN)}
-    if isinstance(matrix.backend, LocalBackend) and graph.merges:
-        rows = merged_rows(graph.forth, graph.primes)
-        lines = {BY_ROW: rows, BY_COLUMN: transposed(*rows)}
-        by_row, by_column = matrix.fill(*(Write(name, grid, *lines[name]) for name, grid in names.items()))
-    else:
-        count = graph.vertices
-        by_row, by_column = matrix.fill(
-            *(Sweep(name, grid, count, graph, name == BY_COLUMN) for name, grid in names.items())
-        )
-    return by_row, by_column
-
-
 def fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Indices, Indices]:
-    """Sweep, and put in the edges that were left out; give the lengths of rows and columns without the late ones."""
+    """Sweep, and put in the edges that were left out; return the lengths of rows and columns without the late ones."""
     primes, ring = matrix.ring.modulus or (), matrix.ring
-    swept = WeightedGraph.of(parts, graph.key, primes)
+    swept = WeightedGraph.of(parts.swept, parts.component, primes, graph.key)
     swept.require_inverses()
     found = filled(matrix, swept)
     for ids, edges in parts.large:
@@ -269,9 +116,9 @@ def fill(matrix: LazyMatrix, graph: Graph, parts: Parts) -> tuple[Indices, Indic
             lines = gathered(matrix, late)
         except WideUpdate:
             first = np.arange(len(late)) < len(late) // 2
-            pending += [_chosen(late, ~first), _chosen(late, first)]
+            pending += [late.where(~first), late.where(first)]
             continue
-        matrix.update(*factors(late, graph.weights(late, graph.salts, primes), lines, ring))
+        matrix.update(*factors([Change(late, graph.weights(late, graph.salts, primes))], lines, ring))
     return found
 
 

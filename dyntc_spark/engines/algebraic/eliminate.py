@@ -25,6 +25,7 @@ from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.where import Lines
+from dyntc_spark.engines.algebraic.woodbury import with_identity
 from dyntc_spark.kernels import codec, modular, modular_solve, sparse
 from dyntc_spark.kernels.block import Block, Dense, Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
@@ -124,7 +125,7 @@ def through(weights: Sparse, ids: Indices, rows: Sparse, ring: Ring, backend: Ba
         own vertex and nothing at the others.
     """
     count, modulus = len(ids), ring.modulus
-    unit = sparse_lines.with_units(sparse_lines.nothing(count, count, ring.planes, modulus), np.arange(count))
+    unit = with_identity(sparse_lines.nothing(count, count, ring.planes, modulus), np.arange(count), ring)
     state = inverted(sparse.add(unit, weights, modulus, sign=-1), ring, backend, height)
     inner = sparse.add(_lines(state, _NAME), unit, modulus, sign=-1)
     inner = Sparse((count, rows.shape[1]), inner.rows, ids[inner.columns].astype(np.int32), inner.values)

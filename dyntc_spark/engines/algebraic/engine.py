@@ -1,12 +1,12 @@
 """The engine ``algebraic``: any digraph, by the inverse of ``I - A∘R`` modulo primes (Sankowski 2004).
 
 Each edge has a random weight modulo each of a few primes, ``R``. ``M = (I - A∘R)⁻¹`` is kept as a
-``LazyMatrix`` (section 4.2): ``M = I + Lazy + J·I``. ``M[x, y]`` is a quotient of polynomials in the
+``LazyMatrix`` (section 4.2): ``M = I + Lazy + J·I`` (``inverse``). ``M[x, y]`` is a quotient of polynomials in the
 weights whose numerator is the zero polynomial exactly when no path leads from ``x`` to ``y``. So an
 entry other than 0 is a certain "yes", and a "no" is wrong with probability at most ``n/p`` a prime
 (Zippel 1979, Schwartz 1980). On an acyclic graph with weights 1 this is section 7.
 
-A batch of any mixture and shape is one update of small rank (``update``): one job reads the
+A batch of any mixture and shape is one update of small rank (``woodbury``): one job reads the
 columns of the changed sources and the rows of the changed targets, the driver solves a small
 system and appends to the buffers. A deletion costs what an insertion costs, and all costs follow
 the ancestors and descendants of what has changed, not ``n²``. A batch whose system is beyond what is
@@ -31,25 +31,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.edges import Edges, EdgeSet, checked
+from dyntc_spark.edges import Edges, EdgeSet, checked, effect
 from dyntc_spark.engines.algebraic.build import Parts, fill
 from dyntc_spark.engines.algebraic.graph import Graph
-from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
+from dyntc_spark.engines.algebraic.inverse import Inverse
 from dyntc_spark.engines.algebraic.solve import REACH, SECONDS_A_PRODUCT, LargeSystem
-from dyntc_spark.engines.algebraic.touched import Touched, ancestors, compared, pairs
-from dyntc_spark.engines.algebraic.update import Factors, Lines, WideUpdate, factors, gathered
+from dyntc_spark.engines.algebraic.touched import Touched, compared
+from dyntc_spark.engines.algebraic.woodbury import Change, Factors, Lines, WideUpdate, factors, gathered
 from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.certificate import certify_matrix
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
-from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.primes import primes_needed, random_primes
-from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds
@@ -122,13 +119,12 @@ class Algebraic(Engine):
         self._random = np.random.default_rng(seed)
         self._given = tuple(primes) if primes is not None else None
         self._graph = Graph(Edges.of(), 0)
-        self._matrix: LazyMatrix | None = None
+        self._inverse: Inverse | None = None
         self._touched: Touched | None = None
         self._build_seconds, self._bits = 0.0, SPARSE_BITS
         self._lengths = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._bytes = 0
         self._differences: tuple[Edges, Edges] | None = None  # of a batch that had to build
-        self._pairs: int | None = None  # counted on Spark when first asked for
         self._counts = dict.fromkeys(COUNTED, 0)
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
@@ -140,26 +136,23 @@ class Algebraic(Engine):
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges as one update of M, of rank at most the number of distinct sources or targets."""
         graph = self._graph
-        inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
-        inserted = inserted.where(~graph.has(inserted))
-        deleted = deleted.where(graph.has(deleted))
+        inserted, deleted = effect(inserted, deleted, self.vertices, graph.has)
         self._counts["batches"] += 1
         if not len(inserted) and not len(deleted):
             self._touched = Touched.nothing(self.matrix)
             return
-        before, last = self.matrix, (self._touched, self._differences, self._pairs)
-        built = graph, before, self._lengths, self._bytes, self._build_seconds, self._bits
+        before, last = self.matrix, (self._touched, self._differences)
+        built = graph, self._inverse, self._lengths, self._bytes, self._build_seconds, self._bits
         graph.apply(inserted, deleted)
         try:
-            self._pairs = None
             rows = self._update(inserted, deleted)
             if rows is not None:
                 self._build(graph.edges, self.vertices)
                 if not any(exceeds(matrix, DRIVER_BYTES, rows) for matrix in (before, self.matrix)):
                     self._differences = compared(before, self.matrix, rows)
         except BaseException:
-            self._graph, self._matrix, self._lengths, self._bytes, self._build_seconds, self._bits = built
-            self._touched, self._differences, self._pairs = last
+            self._graph, self._inverse, self._lengths, self._bytes, self._build_seconds, self._bits = built
+            self._touched, self._differences = last
             graph.apply(deleted, inserted)
             raise
 
@@ -181,40 +174,41 @@ class Algebraic(Engine):
         new = np.zeros(vertices - self.vertices, np.int64)
         self._lengths = np.append(self._lengths[0], new), np.append(self._lengths[1], new)
         self._graph.grow(vertices)
+        self.inverse.vertices = vertices
 
     def _update(self, inserted: Edges, deleted: Edges) -> Indices | None:
-        """Change M by one update, the graph has changed already; if M has to be built again, give rows to compare."""
+        """Change M by one update, the graph has changed already; if M has to be built again, return rows to compare."""
         graph, primes, salts = self._graph, self.primes, self._graph.salts
-        edges, weights = graph.change(inserted, deleted, primes)
+        change = graph.change(inserted, deleted, primes)
         for redraw in range(REDRAWS + 1):
             try:
-                lines = gathered(self.matrix, edges)
-                update = self._factors(edges, weights, lines)
+                lines = gathered(self.matrix, change.edges)
+                update = self._factors(change, lines)
                 break
             except (LargeSystem, WideUpdate) as way:
                 self._counts["rebuilt_batches"] += 1
-                return ancestors(lines) if isinstance(way, LargeSystem) else np.arange(self.vertices)
+                return lines.ancestors if isinstance(way, LargeSystem) else np.arange(self.vertices)
             except SingularMatrixError:
                 self._counts["singular"] += 1
                 if redraw == REDRAWS:
-                    return ancestors(lines)
+                    return lines.ancestors
             salts = salts.copy()
             salts[lines.sources] = self._random.integers(1, 2**63, size=len(lines.sources))
-            edges, weights = graph.redrawn(inserted, deleted, salts, primes)
+            change = graph.redrawn(inserted, deleted, salts, primes)
             self._counts["redraws"] += 1
         touched = Touched.of(lines, update, self._lengths)
         if self._verify and not self._counted(touched.certified(self.matrix, graph)).holds:
             self._counts["repairs"] += 1
             return touched.rows
-        self.matrix.update(*update)
+        self.inverse.update(update)
         graph.salts, self._touched, self._differences = salts, touched, None
         return None
 
-    def _factors(self, edges: Edges, weights: Ints, lines: Lines) -> Factors:
+    def _factors(self, change: Change, lines: Lines) -> Factors:
         """Solve at once, or in parts where the system is too large, unless building again is likely to be faster."""
-        residues, ring = weights % np.array(self.primes, np.int64)[:, None], self.matrix.ring
+        ring = self.matrix.ring
         try:
-            return factors(edges, residues, lines, ring, REACH)
+            return factors([change], lines, ring, REACH)
         except LargeSystem as large:
             parts = -(-large.lines // REACH)
             # Each part solves, and brings the lines of the later ones up to date.
@@ -222,7 +216,7 @@ class Algebraic(Engine):
             if large.seconds / parts + SECONDS_A_PRODUCT * ring.planes * products > self._build_seconds:
                 raise
             self._counts["splits"] += 1
-            return factors(edges, residues, lines, ring, parts=parts)
+            return factors([change], lines, ring, parts=parts)
 
     def _build(self, edges: Edges, vertices: int, *, certified: bool = False) -> None:
         """Invert ``I - A∘R`` with fresh weights until that succeeds and is certified."""
@@ -245,8 +239,8 @@ class Algebraic(Engine):
                 self._counts["repairs"] += 1
                 primes = (*primes, *random_primes(1, SPARSE_BITS, self._random))
                 continue
-            self._matrix, self._graph, self._lengths = matrix, graph, found
-            self._touched = self._differences = self._pairs = None
+            self._inverse, self._graph, self._lengths = Inverse(matrix, vertices), graph, found
+            self._touched = self._differences = None
             self._bytes = sum(matrix.state.stored_bytes(name) for name in (BY_ROW, BY_COLUMN))
             self._build_seconds = time.perf_counter() - started
             return
@@ -290,21 +284,15 @@ class Algebraic(Engine):
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether ``targets[q]`` is reachable from ``sources[q]``, for each ``q``: one job."""
-        x, y = self._known(sources), self._known(targets)
-        if len(x) != len(y):
-            raise ShapeMismatchError("as many sources as targets", f"{len(x)} and {len(y)}", "Pass parallel lists.")
-        return np.asarray(self.matrix.lookup(np.stack([x, y], axis=1)).any(axis=0) | (x == y))
+        return self.inverse.query(sources, targets)
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted: one job."""
-        chosen = np.unique(self._known(vertices))
-        return pairs(chosen, self.matrix.gather(rows=chosen)[0])
+        return self.inverse.descendants(vertices)
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
-        chosen = np.unique(self._known(vertices))
-        turned = pairs(chosen, self.matrix.gather(columns=chosen)[1])
-        return Edges(turned.targets, turned.sources)
+        return self.inverse.ancestors(vertices)
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -320,22 +308,22 @@ class Algebraic(Engine):
 
     def moved(self, backend: Backend) -> Algebraic:
         """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
-        matrix = self.matrix.moved(backend)
-        if matrix is self.matrix:
+        inverse = self.inverse.moved(backend)
+        if inverse is self._inverse:
             return self
         other: Algebraic = copy(self)
-        other._where, other._matrix = backend, matrix
+        other._where, other._inverse = backend, inverse
         other._graph, other._counts = deepcopy(self._graph), dict(self._counts)
         return other
 
     def blocks(self, spark: SparkSession) -> DataFrame:
         """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
-        return lazy_blocks(self.matrix, spark)
+        return self.inverse.blocks(spark)
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
         del spark
-        return reached_frame(self.matrix, self.vertices, look=look) if self.backend == "spark" else None
+        return self.inverse.rows(look=look)
 
     @property
     def edges(self) -> Edges:
@@ -345,15 +333,20 @@ class Algebraic(Engine):
     @property
     def primes(self) -> tuple[int, ...]:
         """The primes."""
-        return self.matrix.ring.modulus or ()
+        return self.inverse.primes
+
+    @property
+    def inverse(self) -> Inverse:
+        """``M`` modulo the primes."""
+        if self._inverse is None:
+            self.init(Edges.of(), 0)
+        assert self._inverse is not None  # noqa: S101  (init has set it)
+        return self._inverse
 
     @property
     def matrix(self) -> LazyMatrix:
         """``N = M - I`` modulo the primes."""
-        if self._matrix is None:
-            self.init(Edges.of(), 0)
-        assert self._matrix is not None  # noqa: S101  (init has set it)
-        return self._matrix
+        return self.inverse.matrix
 
     def stats(self) -> Mapping[str, Any]:
         """Size, primes and what they are meant for, and the work of the certificate and of the lazy matrix.
@@ -365,13 +358,11 @@ class Algebraic(Engine):
         build was likely to be faster. As many rows as are ``affected`` may have ``changed``. ``entries`` of the
         matrix and ``bytes`` are those of the last build. On Spark one job a version counts the ``pairs``.
         """
-        affected = len(self._touched.rows) if self._touched else self.vertices
-        if self.backend == "spark" and self._pairs is None:
-            self._pairs = pairs_reached(self.matrix, self.vertices)
+        affected, pairs = len(self._touched.rows) if self._touched else self.vertices, self.inverse.pairs()
         return {
             "vertices": self.vertices,
             "edges": len(self._graph),
-            **({} if self._pairs is None else {"pairs": self._pairs}),
+            **({} if pairs is None else {"pairs": pairs}),
             "primes": self.primes,
             "error_probability": 0.0 if self._verify else None if self._given else self._error_probability,
             **self._counts,
@@ -388,9 +379,6 @@ class Algebraic(Engine):
     def bytes(self) -> int:
         """Bytes of the last build."""
         return self._bytes
-
-    def _known(self, ids: npt.ArrayLike) -> Indices:
-        return Axis(self.vertices, 1).ids(ids, "vertex")
 
 
 def _room(vertices: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.engines.algebraic.woodbury import Change, signed
 from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.engines.topology import Adjacency
 from dyntc_spark.kernels.block import Ints
@@ -28,7 +29,7 @@ class Graph:
 
     def __init__(self, edges: Edges, vertices: int) -> None:
         self._forth = Adjacency(edges, vertices)
-        self._back = Adjacency(_turned(edges), vertices)
+        self._back = Adjacency(edges.turned, vertices)
         self.salts = np.zeros(vertices, np.uint64)
         self.key = 0
 
@@ -48,20 +49,20 @@ class Graph:
     @property
     def successors(self) -> Successors:
         """Where the edges of each vertex lead to."""
-        return Successors(self._forth.starts, self._forth.degrees, self._forth.targets)
+        return self._forth.successors
 
     @property
     def predecessors(self) -> Successors:
         """Where they come from."""
-        return Successors(self._back.starts, self._back.degrees, self._back.targets)
+        return self._back.successors
 
     def into(self, targets: Indices) -> Successors:
         """Where the edges of each vertex lead to, of those that lead to one of ``targets``."""
-        return Successors.of(_turned(_listed(self.predecessors, targets)), self.vertices)
+        return Successors.of(_listed(self.predecessors, targets).turned, self.vertices)
 
     def out_of(self, sources: Indices) -> Successors:
         """Where the edges of each vertex come from, of those that come from one of ``sources``."""
-        return Successors.of(_turned(_listed(self.successors, sources)), self.vertices)
+        return Successors.of(_listed(self.successors, sources).turned, self.vertices)
 
     def has(self, edges: Edges) -> npt.NDArray[np.bool_]:
         """Which of these edges are present."""
@@ -71,8 +72,8 @@ class Graph:
         """Insert edges that are absent, delete edges that are present: the degrees of their ends."""
         self._forth.delete(deleted)
         self._forth.insert(inserted)
-        self._back.delete(_turned(deleted))
-        self._back.insert(_turned(inserted))
+        self._back.delete(deleted.turned)
+        self._back.insert(inserted.turned)
 
     def grow(self, vertices: int) -> None:
         """Let there be this many vertices; the new ones have no edges."""
@@ -85,16 +86,14 @@ class Graph:
         found = edge_weights(edges.sources, edges.targets, salts[edges.sources], self.key, primes)
         return found.astype(np.int64)
 
-    def change(self, inserted: Edges, deleted: Edges, primes: tuple[int, ...]) -> tuple[Edges, Ints]:
+    def change(self, inserted: Edges, deleted: Edges, primes: tuple[int, ...]) -> Change:
         """Return the edges of a batch, and by how much their weights change."""
-        ends = zip((inserted.sources, inserted.targets), (deleted.sources, deleted.targets), strict=True)
-        edges = Edges(*(np.append(*side) for side in ends))
-        signs = np.repeat(np.array([1, -1]), [len(inserted), len(deleted)])
-        return edges, self.weights(edges, self.salts, primes) * signs
+        edges, signs = signed(inserted, deleted)
+        return _reduced(edges, self.weights(edges, self.salts, primes) * signs, primes)
 
     def redrawn(
         self, inserted: Edges, deleted: Edges, salts: npt.NDArray[np.uint64], primes: tuple[int, ...]
-    ) -> tuple[Edges, Ints]:
+    ) -> Change:
         """Return all edges that leave the sources of a batch, and by how much their weights change with other salts.
 
         The batch is in the graph already.
@@ -103,7 +102,8 @@ class Graph:
         before = after.replaced(inserted=deleted, deleted=inserted)
         edges = after.replaced(inserted=deleted, deleted=Edges.of()).edges
         fresh, old = (self.weights(edges, each, primes) for each in (salts, self.salts))
-        return edges, np.where(after.has(edges), fresh, 0) - np.where(before.has(edges), old, 0)
+        more = np.where(after.has(edges), fresh, 0) - np.where(before.has(edges), old, 0)
+        return _reduced(edges, more, primes)
 
 
 def _listed(successors: Successors, vertices: Indices) -> Edges:
@@ -114,5 +114,5 @@ def _listed(successors: Successors, vertices: Indices) -> Edges:
     return Edges(np.repeat(vertices, counts), targets[places].astype(np.int64))
 
 
-def _turned(edges: Edges) -> Edges:
-    return Edges(edges.targets, edges.sources)
+def _reduced(edges: Edges, weights: Ints, primes: tuple[int, ...]) -> Change:
+    return Change(edges, weights % np.array(primes, np.int64)[:, None])

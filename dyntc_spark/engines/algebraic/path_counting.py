@@ -1,9 +1,12 @@
 """The engine ``path_counting``: section 7, reachability in acyclic graphs by counting paths modulo random primes.
 
 ``M[x, y]`` is the number of paths from ``x`` to ``y`` (``M[x, x] = 1``, the empty path; the
-paper leaves open that M starts at I). It is kept as a ``LazyMatrix`` modulo each of a few
-primes. A batch of edges is one update of M, in whatever direction; ``y`` is reachable
-from ``x`` where some residue is not 0.
+paper leaves open that M starts at I). That is the matrix of the engine ``algebraic`` with all weights 1: the same
+sweeps fill it (``sweep``), the same update changes it (``woodbury``), and it is kept modulo each of a few primes
+(``inverse``). A batch of edges is one update of M; ``y`` is reachable from ``x`` where some residue is not 0.
+
+A batch that reverses edges may have no topological order of the old and the new edges together. It is then composed of
+its deletions and its insertions: the graph in between is part of both, so that no system is singular.
 
 **What an answer means.** A "yes" is always right: a residue other than 0 is that of a
 number other than 0. A "no" is wrong if every prime divides the number of paths. A number
@@ -31,29 +34,22 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.columns import INTEGERS
-from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
-from dyntc_spark.edges import Edges, EdgeSet, checked
-from dyntc_spark.engines.algebraic.lazy_blocks import lazy_blocks
+from dyntc_spark.edges import Edges, EdgeSet, checked, effect
+from dyntc_spark.engines.algebraic.inverse import Inverse
 from dyntc_spark.engines.algebraic.path_numbers import Counter, PathCounts, bits_of
-from dyntc_spark.engines.algebraic.path_sweep import CountPaths, path_totals
-from dyntc_spark.engines.algebraic.path_update import Change, Lines
+from dyntc_spark.engines.algebraic.sweep import WeightedGraph, filled
+from dyntc_spark.engines.algebraic.woodbury import Change, WideUpdate, factors, gathered, signed
 from dyntc_spark.engines.base import Certificate, Engine
-from dyntc_spark.engines.certificate import Successors, certify_matrix
+from dyntc_spark.engines.certificate import certify_matrix
 from dyntc_spark.engines.topology import Topology
-from dyntc_spark.engines.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.errors import EntryValueError, ShapeMismatchError
-from dyntc_spark.kernels.block import Ints, Sparse
-from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.kernels.path_totals import add_totals
 from dyntc_spark.kernels.primes import primes_needed, random_primes
 from dyntc_spark.lazy_pyspark import F, is_frame
-from dyntc_spark.matrices.lazy import sparse_lines
-from dyntc_spark.matrices.lazy.frame import pairs_reached, reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, LazyMatrix
-from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
-from dyntc_spark.matrices.lazy.sizes import exceeds, update_exceeds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,8 +122,7 @@ class PathCounting(Engine):
         self._graph = Topology(Edges.of(), 0)
         self._totals = np.ones(0)
         self._bits = 0.0
-        self._matrix: LazyMatrix | None = None
-        self._pairs: int | None = None  # counted on Spark when first asked for
+        self._inverse: Inverse | None = None
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
 
@@ -146,8 +141,8 @@ class PathCounting(Engine):
             edges = _collected(edges)
         graph = Topology(EdgeSet.of(checked(edges, vertices)).edges, vertices)
         totals = np.ones(vertices)
-        path_totals(graph.adjacency, np.argsort(graph.rank), totals)
-        self._matrix, self._bits = self._counted(graph, totals)
+        add_totals(*graph.adjacency.successors, np.argsort(graph.rank), totals)
+        self._inverse, self._bits = self._counted(graph, totals)
         self._graph, self._totals = graph, totals
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
@@ -159,26 +154,28 @@ class PathCounting(Engine):
             If the graph would not be acyclic afterwards; nothing has changed then.
         """
         graph = self._graph
-        inserted, deleted = (EdgeSet.of(checked(edges, self.vertices)).edges for edges in (inserted, deleted))
-        inserted = inserted.where(~graph.adjacency.has(inserted))
-        deleted = deleted.where(graph.adjacency.has(deleted))
+        inserted, deleted = effect(inserted, deleted, self.vertices, graph.adjacency.has)
         if not len(inserted) and not len(deleted):
             return
-        before = graph.rank.copy() if len(inserted) and len(deleted) else graph.rank
         graph.apply(inserted, deleted)  # certifies that the graph stays acyclic
         affected, totals = np.zeros(0, np.int64), np.zeros(0)
         try:
-            changes = [Change.of(inserted, deleted, graph.rank)]
+            batch = [signed(inserted, deleted)]
             if not graph.agrees(deleted):
-                none = Edges.of()
-                changes = [Change.of(none, deleted, before), Change.of(inserted, none, graph.rank)]
-            lines, affected = self._gather(changes)
-            totals, self._pairs = self._totals[affected], None
-            path_totals(graph.adjacency, affected[np.argsort(graph.rank[affected])], self._totals)
+                batch = [signed(Edges.of(), deleted), signed(inserted, Edges.of())]
+            try:
+                lines = gathered(self.matrix, Edges.joined(edges for edges, _ in batch))
+                affected = lines.ancestors
+            except WideUpdate:  # M is counted again, by tasks
+                lines, affected = None, np.arange(self.vertices)
+            totals = self._totals[affected]
+            add_totals(*graph.adjacency.successors, affected[np.argsort(graph.rank[affected])], self._totals)
             if lines is None or bits_of(self._totals, self.vertices) > self._bits:
-                self._matrix, self._bits = self._counted(graph, self._totals)
+                self._inverse, self._bits = self._counted(graph, self._totals)
             else:
-                self.matrix.update(*lines.factors(changes))
+                ring = self.matrix.ring
+                changes = [Change(edges, ring.values(signs, len(signs))) for edges, signs in batch]
+                self.inverse.update(factors(changes, lines, ring))
         except BaseException:
             graph.apply(deleted, inserted)
             self._totals[affected] = totals
@@ -192,34 +189,14 @@ class PathCounting(Engine):
         """Let the graph have this many vertices: no work until the room that Init left is used up."""
         if vertices < self.vertices:
             raise ShapeMismatchError(f"at least {self.vertices} vertices", f"{vertices}", "Vertices are never removed.")
-        if self._matrix is None or vertices > self._matrix.shape[0]:
+        if vertices > self.matrix.shape[0]:
             self.init(self._graph.adjacency.edges(), vertices)
         else:
             self._totals = np.append(self._totals, np.ones(vertices - self.vertices))
             self._graph.grow(vertices)
+            self.inverse.vertices = vertices
 
-    def _gather(self, changes: list[Change]) -> tuple[Lines | None, Indices]:
-        """Read the rows and columns of M that the changes need, in one job; say whose paths may have changed.
-
-        None where the driver of a matrix on Spark should not get so much: then M is counted again, by tasks.
-        """
-        sources = np.unique(np.concatenate([change.edges.sources for change in changes]))
-        targets = np.unique(np.concatenate([change.edges.targets for change in changes]))
-        if exceeds(self.matrix, DRIVER_BYTES, targets, sources):
-            return None, np.arange(self.vertices)
-        rows, columns = self.matrix.gather(rows=targets, columns=sources)
-        if update_exceeds(self.matrix, UPDATE_BYTES, rows, columns):
-            return None, np.arange(self.vertices)
-        rows, columns = sparse_lines.with_units(rows, targets), sparse_lines.with_units(columns, sources)
-        return Lines(targets, rows, sources, columns, self.matrix.ring), self._marked(columns)
-
-    def _marked(self, columns: Sparse) -> Indices:
-        """The vertices at which some line has an entry, ascending: a pass over a flag a vertex, no sort."""
-        flags = np.zeros(self.vertices, np.bool_)
-        flags[columns.columns] = True
-        return np.flatnonzero(flags)
-
-    def _counted(self, graph: Topology, totals: npt.NDArray[np.float64]) -> tuple[LazyMatrix, float]:
+    def _counted(self, graph: Topology, totals: npt.NDArray[np.float64]) -> tuple[Inverse, float]:
         """Count the paths of a graph modulo fresh primes; say up to how many bits of a count these are meant for."""
         vertices = len(graph.rank)
         room = vertices + vertices // 64 + 64
@@ -230,19 +207,12 @@ class PathCounting(Engine):
             degree = math.ceil(5 / 3 * math.log(2) * bits)
             count = primes_needed(room**2, self._error_probability, PRIME_BITS, degree)
             primes = random_primes(count, PRIME_BITS, self._random)
-        matrix = self._empty(room, primes)
-        edges = graph.adjacency.edges()
-        turned = Edges(edges.targets, edges.sources)
-        matrix.fill(
-            CountPaths.along(BY_ROW, matrix.kinds[BY_ROW].grid, edges, vertices),
-            CountPaths.along(BY_COLUMN, matrix.kinds[BY_COLUMN].grid, turned, vertices),
-        )
-        self._draws, self._pairs = self._draws + 1, None
-        return matrix, bits
-
-    def _empty(self, room: int, primes: Sequence[int]) -> LazyMatrix:
-        ring, options = Modular(tuple(primes)), {**self._options, "worst_case": self._spread}
-        return LazyMatrix((room, room), ring, backend=self._where, **options)
+        options = {**self._options, "worst_case": self._spread}
+        matrix = LazyMatrix((room, room), Modular(tuple(primes)), backend=self._where, **options)
+        component = (vertices - 1 - graph.rank).astype(np.int32)
+        filled(matrix, WeightedGraph.of(graph.adjacency.edges(), component, tuple(primes)))
+        self._draws += 1
+        return Inverse(matrix, vertices), bits
 
     @property
     def _spread(self) -> bool:
@@ -253,7 +223,7 @@ class PathCounting(Engine):
 
     def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """The paper's ``Query`` for many pairs: one job. It tests ``≠ 0``, for a residue has no sign."""
-        return np.asarray(self._residues(sources, targets).any(axis=0))
+        return self.inverse.query(sources, targets)
 
     def count_paths(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> PathCounts:
         """The number of paths from ``sources[q]`` to ``targets[q]``, for each ``q``: one job.
@@ -268,26 +238,17 @@ class PathCounting(Engine):
         >>> engine.count_paths([0, 1], [5, 5])
         PathCounts(counts=[1, 1], exact=array([False,  True]))
         """
-        residues = self._residues(sources, targets)
-        return PathCounts.of(residues, self.matrix.ring.modulus or (), self._totals[self._vertices(sources)])
+        inverse = self.inverse
+        residues = inverse.residues(sources, targets)
+        return PathCounts.of(residues, inverse.primes, self._totals[inverse.ids(sources)])
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from it, sorted: one job."""
-        chosen = np.unique(self._vertices(vertices))
-        found = sparse_lines.with_units(self.matrix.gather(rows=chosen)[0], chosen)
-        return Edges(chosen[found.rows], found.columns.astype(np.int64))
+        return self.inverse.descendants(vertices)
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
-        chosen = np.unique(self._vertices(vertices))
-        found = sparse_lines.with_units(self.matrix.gather(columns=chosen)[1], chosen)
-        return Edges(found.columns.astype(np.int64), chosen[found.rows])
-
-    def _residues(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> Ints:
-        x, y = self._vertices(sources), self._vertices(targets)
-        if len(x) != len(y):
-            raise ShapeMismatchError("as many sources as targets", f"{len(x)} and {len(y)}", "Pass parallel lists.")
-        return np.asarray(self.matrix.lookup(np.stack([x, y], axis=1)) + (x == y))
+        return self.inverse.ancestors(vertices)
 
     # --- states that move, show and prove themselves -----------------------------------------
 
@@ -298,13 +259,13 @@ class PathCounting(Engine):
 
     def moved(self, backend: Backend) -> PathCounting:
         """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
-        matrix = self.matrix.moved(backend)
-        if matrix is self.matrix:
+        inverse = self.inverse.moved(backend)
+        if inverse is self._inverse:
             return self
         other: PathCounting = copy(self)
-        other._where, other._matrix = backend, matrix
+        other._where, other._inverse = backend, inverse
         other._graph, other._totals = deepcopy(self._graph), self._totals.copy()
-        matrix.worst_case = other._spread
+        inverse.matrix.worst_case = other._spread
         return other
 
     def verify(self) -> Certificate:
@@ -315,25 +276,21 @@ class PathCounting(Engine):
         first = found = self._certificate()
         while not found.holds:
             self._given = None
-            self._matrix, self._bits = self._counted(self._graph, self._totals)
+            self._inverse, self._bits = self._counted(self._graph, self._totals)
             found = self._certificate()
         return Certificate(first.rows, first.missing, repaired=not first.holds)
 
     def _certificate(self) -> Certificate:
-        graph = self._graph.adjacency
-        return certify_matrix(self.matrix, Successors(graph.starts, graph.degrees, graph.targets))
+        return certify_matrix(self.matrix, self._graph.adjacency.successors)
 
     def blocks(self, spark: SparkSession) -> DataFrame:
         """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
-        return lazy_blocks(self.matrix, spark)
+        return self.inverse.blocks(spark)
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark, with ``paths``: how many lead to each of ``reached``, null if not known."""
         del spark
-        if self.backend != "spark":
-            return None
-        counter = Counter(self.matrix.ring.modulus or (), self._totals)
-        return reached_frame(self.matrix, self.vertices, counter, look=look)
+        return self.inverse.rows(Counter(self.inverse.primes, self._totals), look=look)
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -348,25 +305,29 @@ class PathCounting(Engine):
         return self._graph.adjacency.edges()
 
     @property
+    def inverse(self) -> Inverse:
+        """The numbers of paths, ``M``, modulo the primes."""
+        if self._inverse is None:
+            self.init(Edges.of(), 0)
+        assert self._inverse is not None  # noqa: S101  (init has set it)
+        return self._inverse
+
+    @property
     def matrix(self) -> LazyMatrix:
         """The numbers of paths with at least one edge, ``M - I``, modulo the primes."""
-        if self._matrix is None:
-            self.init(Edges.of(), 0)
-        assert self._matrix is not None  # noqa: S101  (init has set it)
-        return self._matrix
+        return self.inverse.matrix
 
     def stats(self) -> Mapping[str, Any]:
         """Size, primes and what they are meant for, and the work of the lazy matrix.
 
         On Spark one job a version counts the ``pairs``.
         """
-        if self.backend == "spark" and self._pairs is None:
-            self._pairs = pairs_reached(self.matrix, self.vertices)
+        pairs = self.inverse.pairs()
         return {
             "vertices": self.vertices,
-            **({} if self._pairs is None else {"pairs": self._pairs}),
+            **({} if pairs is None else {"pairs": pairs}),
             "edges": len(self._graph.adjacency),
-            "primes": self.matrix.ring.modulus,
+            "primes": self.inverse.primes,
             "error_probability": self._error_probability if self._given is None else None,
             "path_bits": bits_of(self._totals, self.vertices),
             "path_bits_allowed": self._bits,
@@ -378,9 +339,6 @@ class PathCounting(Engine):
     def bytes(self) -> int:
         """Not counted, so that ``backend="auto"`` leaves the matrix where it is."""
         return 0
-
-    def _vertices(self, ids: npt.ArrayLike) -> Indices:
-        return Axis(self.vertices, 1).ids(ids, "vertex")
 
 
 def _collected(edges: DataFrame) -> Edges:

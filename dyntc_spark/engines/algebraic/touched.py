@@ -20,9 +20,10 @@ import numpy as np
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.edges import Edges, edges_of, keys_of
 from dyntc_spark.engines.algebraic.graph import Graph
-from dyntc_spark.engines.algebraic.update import Factors, Lines, negated
+from dyntc_spark.engines.algebraic.inverse import pairs_of
+from dyntc_spark.engines.algebraic.woodbury import Factors, Lines, negated
 from dyntc_spark.engines.base import Certificate
-from dyntc_spark.engines.certificate import certify_lines, certify_matrix, joined
+from dyntc_spark.engines.certificate import certify_lines, certify_matrix
 from dyntc_spark.engines.transfer import DRIVER_BYTES
 from dyntc_spark.kernels import reach, sparse
 from dyntc_spark.kernels.block import Sparse
@@ -52,7 +53,7 @@ class Touched:
     @classmethod
     def of(cls, lines: Lines, update: Factors, lengths: tuple[Indices, Indices]) -> Touched:
         """Choose rows or columns, by the ``lengths`` that rows and columns had when ``N`` was built."""
-        rows = ancestors(lines)
+        rows = lines.ancestors
         columns = np.union1d(lines.rows.columns, lines.targets)
         by_row = bool(lengths[0][rows].sum() <= lengths[1][columns].sum())
         return cls(rows, columns, by_row, update)
@@ -80,8 +81,8 @@ class Touched:
             read = self._read(matrix, lines[part])
             update = sparse.take_rows(chosen, part), added
             found.append(certify_lines(read, lines[part], successors, update, modulus).missing)
-        missing = joined(found)
-        return Certificate(len(lines), missing if self.by_row else _turned(missing))
+        missing = Edges.joined(found)
+        return Certificate(len(lines), missing if self.by_row else missing.turned)
 
     def too_large(self, matrix: LazyMatrix) -> bool:
         """Whether the lines are more than the driver of a matrix on Spark should get."""
@@ -92,9 +93,9 @@ class Touched:
         after = self._read(matrix, self.lines)
         columns, rows = self.update
         before = sparse_lines.combine(after, *self._own(columns, negated(rows, matrix.ring)), matrix.ring.modulus)
-        new, old = (keys_of(pairs(self.lines, lines, diagonal=False)) for lines in (after, before))
+        new, old = (keys_of(pairs_of(self.lines, lines, diagonal=False)) for lines in (after, before))
         found = edges_of(reach.without(new, old)), edges_of(reach.without(old, new))
-        return found if self.by_row else (_sorted(_turned(found[0])), _sorted(_turned(found[1])))
+        return found if self.by_row else (_sorted(found[0].turned), _sorted(found[1].turned))
 
     def _read(self, matrix: LazyMatrix, lines: Indices) -> Sparse:
         if self.by_row:
@@ -107,30 +108,10 @@ class Touched:
         return sparse_lines.columns_at(chosen, self.lines), added
 
 
-def ancestors(lines: Lines) -> Indices:
-    """Return ``R``."""
-    return np.union1d(lines.columns.columns, lines.sources)
-
-
 def compared(before: LazyMatrix, after: LazyMatrix, rows: Indices) -> tuple[Edges, Edges]:
     """Return the pairs that are in these rows of one matrix and not in those of the other: a job for each."""
-    old, new = (keys_of(pairs(rows, matrix.gather(rows=rows)[0], diagonal=False)) for matrix in (before, after))
+    old, new = (keys_of(pairs_of(rows, matrix.gather(rows=rows)[0], diagonal=False)) for matrix in (before, after))
     return edges_of(reach.without(new, old)), edges_of(reach.without(old, new))
-
-
-def pairs(vertices: Indices, lines: Sparse, *, diagonal: bool = True) -> Edges:
-    """Return the pairs that lines of ``N`` stand for: each vertex with itself too, or (not ``diagonal``) never."""
-    near, far = vertices[lines.rows], lines.columns.astype(np.int64)
-    other = near != far
-    keys = keys_of(Edges(near[other], far[other]))
-    if diagonal:
-        own = keys_of(Edges(vertices, vertices))
-        keys = np.insert(keys, np.searchsorted(keys, own), own)
-    return edges_of(keys)
-
-
-def _turned(edges: Edges) -> Edges:
-    return Edges(edges.targets, edges.sources)
 
 
 def _sorted(edges: Edges) -> Edges:

@@ -74,7 +74,7 @@ class Records:
         self.used = j + 1
 
     def cut(self, pairs: Entries, edges: Entries, rows: tuple[Indices, Flags], columns: tuple[Indices, Flags]) -> int:
-        """Take away what D0 and X have lost; give how many facts went.
+        """Take away what D0 and X have lost; return how many facts went.
 
         ``rows`` are the rows of D0, as it is now, of the targets of ``edges``, and
         ``columns`` its columns of their sources, at least for edges that a record has.

@@ -44,7 +44,7 @@ class SubClosure(ABC):
 
     @abstractmethod
     def set(self, i: int, row: Flags, column: Flags) -> Pairs:
-        """Set*: row and column i of X grow; give what is new in Y."""
+        """Set*: row and column i of X grow; return what is new in Y."""
 
     @abstractmethod
     def lazy_set(self, entries: Pairs) -> None:
@@ -52,7 +52,7 @@ class SubClosure(ABC):
 
     @abstractmethod
     def reset(self, entries: Pairs) -> Pairs:
-        """Reset*: X shrinks anywhere; give what goes from Y."""
+        """Reset*: X shrinks anywhere; return what goes from Y."""
 
     @abstractmethod
     def copy(self) -> SubClosure:

@@ -154,17 +154,21 @@ class KleeneClosure(Engine):
 
     def descendants(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted: one job."""
-        near = np.unique(Axis(self._n, 1).ids(vertices, "vertex"))
-        self._ready()
-        found = np.nonzero(self._lines(near, upright=False)[:, : self._n]) if len(near) else (near, near)
-        return Edges(near[found[0]], found[1])
+        return self._reached(vertices, upright=False)
 
     def ancestors(self, vertices: npt.ArrayLike) -> Edges:
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, by ``v`` and ``u``: one job."""
+        return self._reached(vertices, upright=True).turned
+
+    def _reached(self, vertices: npt.ArrayLike, *, upright: bool) -> Edges:
+        """Pairs of each vertex with the places of the entries in its row, or in its column."""
         near = np.unique(Axis(self._n, 1).ids(vertices, "vertex"))
         self._ready()
-        found = np.nonzero(self._lines(near, upright=True)[: self._n].T) if len(near) else (near, near)
-        return Edges(found[1], near[found[0]])
+        if not len(near):
+            return Edges(near, near)
+        lines = self._lines(near, upright=upright)
+        places, others = np.nonzero((lines.T if upright else lines)[:, : self._n])
+        return Edges(near[places], others)
 
     def grow(self, vertices: int) -> None:
         """Let the graph have this many vertices: Init* with room for a quarter more, then no work until it is used."""

@@ -27,7 +27,6 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.certificate import Successors
 from dyntc_spark.kernels import certificate, records
 from dyntc_spark.kernels.ids import Flags, Words
-from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.matrices.triples import support
 
 if TYPE_CHECKING:
@@ -86,9 +85,7 @@ class ClosureRows:
 
     def pairs(self) -> int:
         """Count the pairs of two different vertices: one job."""
-        counts = self._told(_counted, "pairs bigint").select(F.sum("pairs").alias("pairs"))
-        found = self.state.backend.collect("count pairs", counts).column("pairs")[0].as_py() or 0
-        return int(found) - self.vertices
+        return self.state.backend.total("count pairs", self._told(_counted, "pairs bigint"), "pairs") - self.vertices
 
     def missing(self, successors: Successors) -> Edges:
         """Return a pair for each row that lacks a successor of something that it holds: one job."""

@@ -57,7 +57,7 @@ from dyntc_spark.engines.transfer import fits_one_task, made_by_one_process, num
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.matrices.bundle import run_together
-from dyntc_spark.matrices.counted_product import CountedProduct, Entries, Factor, Last, TooManyLinesError
+from dyntc_spark.matrices.counted_product import CountedProduct, Entries, Factor, Last, TooManyLinesError, init_product
 from dyntc_spark.matrices.last_flip import Flip, erased
 from dyntc_spark.matrices.triples import STAMP, count_dtype
 from dyntc_spark.progress import progress
@@ -370,13 +370,10 @@ def _evaluated(state: State, levels: int, dtype: np.dtype[Any]) -> State:
     """Multiply out all levels: two products and two supersteps a level."""
     with progress("logarithmic: Init*", 2 * levels) as shown:
         for k in range(levels):
-            names = {name: name for name in state.kinds}
-            rest = state.select({name: name for name in names if name != f"L{k}"})
-            state = rest.join(state.multiply(f"V{k}", f"V{k}", f"L{k}", counts=True, keep=False))
+            state = init_product(state, (f"V{k}", f"V{k}"), f"L{k}")
             state, _ = state.run(Halfway(f"L{k}", f"R{k}", f"F{k}", f"V{k}", HALF, 1, dtype))
             shown.advance()
-            rest = state.select({name: name for name in names if name != f"C{k}"})
-            state = rest.join(state.multiply(HALF, HALF, f"C{k}", counts=True, keep=False))
+            state = init_product(state, (HALF, HALF), f"C{k}")
             state, _ = state.run(Passed(f"C{k}", f"V{k + 1}", HALF, dtype))
             shown.advance()
     return state

@@ -127,7 +127,7 @@ class Munro:
         return Node.root(self.grid.shape[0], self.depth, self.grid.down.step)
 
     def reset(self, edges: Edges, *then: Operation[Any]) -> tuple[Munro, Entries, tuple[Any, ...]]:
-        """Delete edges; give the closure afterwards, the pairs that it lost, and what ``then`` reads of it.
+        """Delete edges; return the closure afterwards, the pairs that it lost, and what ``then`` reads of it.
 
         Edges that are not there are left out: they came after Init, or were deleted before.
 
@@ -192,7 +192,7 @@ class _Reset:
     lost: list[Operation[Any]] = field(default_factory=list)
 
     def node(self, node: Node, gone: Entries) -> Entries:
-        """Delete from X of a node; give what its closure loses."""
+        """Delete from X of a node; return what its closure loses."""
         if not gone:
             return NOTHING
         here = node.depth

@@ -23,7 +23,7 @@ from dyntc_spark.kernels.block import Bits, Block
 from dyntc_spark.kernels.ids import Words
 from dyntc_spark.kernels.leaf_closure import closed
 from dyntc_spark.matrices.counted_product import CountedProduct
-from dyntc_spark.matrices.tile_operations import CopyTile, PasteTile, ReadTile, init_product
+from dyntc_spark.matrices.tile_operations import CopyTile, PasteTile, ReadTile, init_tile
 from dyntc_spark.progress import Progress, progress
 
 #: Factors while a product is made; they exist during Init only.
@@ -129,7 +129,7 @@ class _Build:
 
     def multiply(self, product: CountedProduct, inner: range, plus: str | None = None) -> None:
         """Count a product over these inner indices, and one more where ``plus`` has an entry."""
-        self.state = init_product(self.state, product, inner, FACTORS, plus)
+        self.state = init_tile(self.state, product, inner, FACTORS, plus)
         self.progress.advance()
 
     def run(self, *operations: Operation[Any]) -> tuple[Any, ...]:

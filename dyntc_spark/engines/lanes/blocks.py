@@ -2,8 +2,8 @@
 
 A block is a range of consecutive stripes (``kernels.lanes.payload``), about a MiB of them. The driver knows where each
 block begins and how many bytes each stripe takes; a block ends where the next one begins, and the last one has all
-further stripes. Blocks are written in layers. A job that changes some of them writes another layer, and leaves
-all others where they are, in older layers; when there are many layers, it writes all of them into one.
+further stripes. They are rows ``first, origin, payload`` in layers (``blocks.layers``); when there are many layers, a
+job that changes some blocks writes all of them into one layer.
 
 A layer keeps the plan by which Spark made it: when an executor is lost, Spark makes its blocks again, and no others.
 Blocks that were *built* are made of the graph. Blocks that were *revised* are made of older blocks, and these of
@@ -13,15 +13,13 @@ older ones; after `MOST_REVISED` such steps they are built again, so that a plan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.blocks.lineage import Kept
+from dyntc_spark.blocks.layers import Layer, Layers
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
 from dyntc_spark.engines.lanes import in_process, tasks
@@ -31,7 +29,6 @@ from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import build, payload
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.lazy_pyspark import sql
 from dyntc_spark.session import ensure_open
 
 if TYPE_CHECKING:
@@ -43,33 +40,23 @@ RANGES = 8
 MOST_LAYERS, MOST_REVISED = 6, 2
 
 
-@dataclass(frozen=True)
-class Layer:
-    """Blocks that were written at the same time, and which of them are still in use."""
-
-    kept: Kept
-    firsts: frozenset[int]
-    written: int  #: how many there were
-    revised: int = 0  #: layers of which they were made, one of the other, since a build
-
-    def frame(self, wanted: frozenset[int]) -> DataFrame | None:
-        """Return those of the blocks that begin at ``wanted``."""
-        some = self.firsts & wanted
-        if not some:
-            return None
-        if len(some) == self.written:
-            return self.kept.frame
-        return self.kept.frame.where(f"first IN ({', '.join(map(str, sorted(some)))})")
-
-
 class Blocks:
     """Stripes as blocks in layers; a value, of which a job makes another one."""
 
-    def __init__(self, backend: SparkBackend, layers: tuple[Layer, ...], sizes: Offsets) -> None:
-        self.backend = backend
+    def __init__(self, layers: Layers, sizes: Offsets) -> None:
+        self.backend = layers.backend
         self.layers = layers
         self.sizes = sizes  #: bytes of each stripe
-        self.firsts = np.array(sorted(first for layer in layers for first in layer.firsts), np.int64)
+
+    @classmethod
+    def nothing(cls, backend: SparkBackend, count: int = 0) -> Blocks:
+        """Return so many empty stripes."""
+        return cls(Layers(backend, "first"), np.zeros(count, np.int64))
+
+    @property
+    def firsts(self) -> Offsets:
+        """The first stripe of each block, ascending."""
+        return self.layers.keys
 
     @classmethod
     def built(
@@ -77,12 +64,13 @@ class Blocks:
     ) -> tuple[Blocks, dict[int, int]]:
         """Build the stripes of an acyclic graph, whose components have ``sizes``: one job; return also its counts."""
         total = -(-len(plan.indices) // width)
-        nothing = cls(backend, (), np.zeros(count, np.int64))
+        nothing = cls.nothing(backend, count)
         if not total:
             return nothing, {tasks.BUILT: 0, tasks.PAIRS: 0}
         step = -(-total // (RANGES * backend.parallelism * build.TOGETHER)) * build.TOGETHER
         begins = np.arange(0, total, step)
-        return nothing._with_built(plan, sizes, width, begins, np.minimum(begins + step, total))
+        ends = np.minimum(begins + step, total)
+        return nothing._with_built(plan, sizes, width, begins, ends)  # noqa: SLF001  (one of us)
 
     def rebuilt(self, plan: build.Plan, sizes: Ids, width: int, which: Ids) -> tuple[Blocks, dict[int, int]]:
         """Build the blocks anew that some stripes are in: one job; return also its counts."""
@@ -114,7 +102,7 @@ class Blocks:
 
     def padded(self, count: int) -> Blocks:
         """Return the blocks of more stripes; the new ones are empty."""
-        return Blocks(self.backend, self.layers, longer(self.sizes, count))
+        return Blocks(self.layers, longer(self.sizes, count))
 
     def overlay(self, which: Ids, made: Stripes) -> Overlay:
         """Return what a task needs to see some stripes as they are here."""
@@ -146,12 +134,13 @@ class Blocks:
 
     def revised(self, firsts: Offsets) -> int:
         """Return how often the blocks that begin at ``firsts`` were revised since a build, at most."""
-        wanted = frozenset(firsts.tolist())
-        return max((layer.revised for layer in self.layers if layer.firsts & wanted), default=0)
+        return max((layer.revised for layer in self.layers.holding(firsts)), default=0)
 
     def replaced(self, what: str, task: Task, firsts: Offsets) -> tuple[Blocks, dict[int, int]]:
         """Let a task make other blocks of those that begin at ``firsts``: one job; return also what it counted."""
-        return self._with_layer(what, self.frame(firsts).mapInArrow(task, STRIPES), firsts, 1 + self.revised(firsts))
+        return self._with_layer(
+            what, self.layers.rows(firsts).mapInArrow(task, STRIPES), firsts, 1 + self.revised(firsts)
+        )
 
     def _with_layer(self, what: str, made: DataFrame, firsts: Offsets, revised: int) -> tuple[Blocks, dict[int, int]]:
         """Write a layer of blocks in the place of those that begin at ``firsts``."""
@@ -160,25 +149,15 @@ class Blocks:
             sizes[first : ends.get(first, first)] = 0
         kept, told = self.backend.persist(what, made)
         begins, sizes, counts = _read(told, sizes)
-        gone = frozenset(firsts.tolist())
-        left = (replace(older, firsts=older.firsts - gone) for older in self.layers)
-        layers = (*(older for older in left if older.firsts), Layer(kept, begins, len(begins), revised))
-        return Blocks(self.backend, layers, sizes), counts
-
-    def frame(self, firsts: Offsets) -> DataFrame:
-        """Return the blocks that begin at ``firsts``, some of all: ``first``, ``origin``, ``payload``."""
-        wanted = frozenset(firsts.tolist())
-        frames = [frame for layer in self.layers if (frame := layer.frame(wanted)) is not None]
-        if len(frames) == 1:
-            return frames[0]
-        return reduce(sql.DataFrame.unionAll, frames).coalesce(self.backend.parallelism)
+        layers = self.layers.replaced(firsts, Layer(kept, begins, len(begins), revised))
+        return Blocks(layers, sizes), counts
 
     def ask(self, what: str, task: Task, which: Ids | None = None) -> list[tuple[int, pa.Buffer]]:
         """Run a task on the blocks that stripes are in, or on all; return the answers by their keys."""
         firsts = self.firsts if which is None else self.touched(which)
         if not len(firsts):
             return []
-        return self.answers(self.backend.collect(what, self.frame(firsts).mapInArrow(task, STRIPES)))
+        return self.answers(self.backend.collect(what, self.layers.rows(firsts).mapInArrow(task, STRIPES)))
 
     @staticmethod
     def answers(table: pa.Table) -> list[tuple[int, pa.Buffer]]:
@@ -211,7 +190,7 @@ def joined(parts: Iterable[Stripes]) -> Stripes:
     )
 
 
-def _read(told: pa.Table, sizes: Offsets) -> tuple[frozenset[int], Offsets, dict[int, int]]:
+def _read(told: pa.Table, sizes: Offsets) -> tuple[Offsets, Offsets, dict[int, int]]:
     """Return where blocks begin that were materialised, the bytes of all stripes with theirs, and what was counted."""
     firsts = []
     counts = dict.fromkeys(range(tasks.PAIRS + 1), 0)
@@ -223,7 +202,7 @@ def _read(told: pa.Table, sizes: Offsets) -> tuple[frozenset[int], Offsets, dict
                 firsts.append(report["key"])
             else:
                 counts[report["operation"]] += report["key"]
-    return frozenset(firsts), sizes, counts
+    return np.array(sorted(firsts), np.int64), sizes, counts
 
 
 def table_of(blocks: list[Block]) -> pa.Table:

@@ -150,8 +150,8 @@ def _apart(change: Change, which: Ids) -> tuple[Side, Side]:
     upto = np.array([ends[first] for first in firsts.tolist()])
     made = new.stored.firsts[(inside >= 0) & (new.stored.firsts < upto[np.maximum(inside, 0)])]
     return (
-        Side(before, old.stored.frame(firsts), old.newer(before)),
-        Side(after, new.stored.frame(made), new.newer(after)),
+        Side(before, old.stored.layers.rows(firsts), old.newer(before)),
+        Side(after, new.stored.layers.rows(made), new.newer(after)),
     )
 
 

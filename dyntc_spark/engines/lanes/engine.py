@@ -23,12 +23,13 @@ from dyntc_spark.edges import Edges, EdgeSet, checked, distinct, edges_of, keys_
 from dyntc_spark.engines.base import Certificate, Engine
 from dyntc_spark.engines.lanes import difference
 from dyntc_spark.engines.lanes.in_process import NONE, OTHER_NUMBERS, Change, Closure, InProcess, Place
+from dyntc_spark.engines.lanes.load import StoredClosure, has_components, state_of
 from dyntc_spark.engines.lanes.on_spark import OnSpark
 from dyntc_spark.engines.lanes.questions import Answering, Snapshot
 from dyntc_spark.engines.lanes.state import OrderGivenUp, State
 from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels.ids import Offsets
-from dyntc_spark.kernels.lanes.stripes import LANES
+from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, LANES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,6 +84,18 @@ class Lanes(Answering, Engine):
     def init(self, edges: Edges, vertices: int) -> None:
         """Start again with these edges: one sweep for 512 sources; on Spark one job."""
         self._build(EdgeSet.of(checked(edges, vertices)), vertices)
+
+    def load(self, edges: EdgeSet, vertices: int, stored: StoredClosure) -> bool:
+        """Start again with a closure as it is stored: a pass over its runs."""
+        fits = self.budget is None or stored.rows * ENTRY_BYTES <= self.budget
+        if self._spark is not None or stored.width != self._width or not fits:
+            return False
+        started = time.perf_counter()
+        self._state = state_of(stored, edges, vertices, self.budget)
+        self._failed = self._change = None
+        self._built = self._state.row_bytes
+        self._seconds = time.perf_counter() - started
+        return True
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
         """Insert and delete edges: as much work as there are words that change, times the edges at these.
@@ -185,9 +198,13 @@ class Lanes(Answering, Engine):
         """
         self._recover()
         version, place = self.closure
+        edges = self._edge_set()
+        if not has_components(version, edges):
+            self._build(edges, self.vertices)
+            return Certificate(self.vertices, Edges.of(), repaired=True)
         missing, extra = place.wrong(self._state.graph, version)
         if len(missing) or extra:
-            self.init(self.edges, self.vertices)
+            self._build(edges, self.vertices)
         return Certificate(self.vertices, edges_of(missing), bool(len(missing) or extra))
 
     @property

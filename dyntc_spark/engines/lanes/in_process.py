@@ -6,8 +6,9 @@ and the place knows where all others are. In this process all of them are at han
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from dyntc_spark.engines.lanes.build import UNBOUNDED, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate
 from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.columns import Columns, add, columns
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges
 from dyntc_spark.kernels.lanes.payload import Block, byte_sizes, held_pairs, of_lists
 from dyntc_spark.kernels.lanes.steps import Lost
@@ -35,6 +37,7 @@ HERE, APART, BUILT, OTHER_NUMBERS = "here", "apart", "built", "other numbers"
 #: Components with other members, up to which lanes are asked whether they reach one of them.
 FEW_CHANGED = 64
 NONE = np.zeros(0, np.int32)
+_ADDING = threading.Lock()  # to an index of columns
 
 
 class Batch(NamedTuple):
@@ -63,6 +66,13 @@ class Near(NamedTuple):
     which: Ids
     more: Stripes | None
     place: Place
+
+
+class TooMany(NamedTuple):
+    """The stripes that a batch concerns, which are too many to have at hand, and where it can work on them."""
+
+    which: Ids
+    place: WorksApart
 
 
 class Apart(NamedTuple):
@@ -111,14 +121,8 @@ class Place(Protocol):
         ``sizes``: how many vertices the component of each number has.
         """
 
-    def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | None:
-        """Have the wanted stripes at hand; None when they are too many, and the work is better done `apart`."""
-
-    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart | None:
-        """Work on stripes where they are; None where they had better be `rebuilt`."""
-
-    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
-        """Build stripes, where they are, of the graph after a batch."""
+    def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | TooMany:
+        """Have the wanted stripes at hand, unless they are too many."""
 
     def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> Place:
         """Take note that stripes at hand are newer than elsewhere; ``plan`` is of the graph that they are of."""
@@ -160,35 +164,42 @@ class Place(Protocol):
         """Return the stripes and the members of components as they are stored: the columns `BLOCKS`."""
 
 
+class WorksApart(Protocol):
+    """A place that works on stripes where they are; the one in this process has them all at hand, and never does."""
+
+    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart | None:
+        """Work on stripes where they are; None where they had better be `rebuilt`."""
+
+    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
+        """Build stripes, where they are, of the graph after a batch."""
+
+
 @dataclass(frozen=True)
 class InProcess:
-    """All stripes are at hand."""
+    """All stripes are at hand; from the first question for ancestors on there is an index of columns."""
 
     backend: str = "local"
     least_looks: int = 4096
+    index: list[Columns] = field(default_factory=list, compare=False)  #: none, or one with all that the stripes reach
 
     def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
         """Build the stripes, by several threads where they are many."""
         del sizes, count
         stripes, looks = built(plan, width, UNBOUNDED if budget is None else budget)
-        return Built(stripes, self, looks)
+        return Built(stripes, InProcess(), looks)
 
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near:
         """Do nothing: they are at hand."""
         del wanted
         return Near(stripes, NONE, None, self)
 
-    def apart(self, batch: Batch, stripes: Stripes, which: Ids) -> Apart:
-        """Stripes at hand are never worked on elsewhere: `near` has them all."""
-        raise NotImplementedError
-
-    def rebuilt(self, plan: build.Plan, sizes: Ids, stripes: Stripes, which: Ids) -> Apart:
-        """Stripes at hand are never worked on elsewhere: `near` has them all."""
-        raise NotImplementedError
-
     def noted(self, altered: Ids, stripes: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> InProcess:
-        """Do nothing: there is no other copy."""
-        del altered, stripes, sizes, plan
+        """Add the stripes to the index, if there is one: there is no other copy."""
+        del sizes, plan
+        if not self.index:  # a reader of the version before may make one just now, of that version
+            return InProcess()
+        with _ADDING:  # a trial may share it
+            add(self.index[0], stripes, altered)
         return self
 
     def recount(self, change: Change) -> None:
@@ -196,9 +207,9 @@ class InProcess:
         del change
 
     def padded(self, count: int) -> InProcess:
-        """Do nothing."""
+        """Forget the index, which has no place for further stripes."""
         del count
-        return self
+        return InProcess()
 
     def byte_sizes(self, stripes: Stripes) -> Offsets:
         """Return how many bytes each stripe takes."""
@@ -219,7 +230,9 @@ class InProcess:
 
     def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
         """Return for each of ``vertices`` what it reaches, or what reaches it, ascending."""
-        return answers.lists(version, vertices, forwards)
+        if not forwards and not self.index:
+            self.index.append(columns(version.stripes, len(version.members.size)))
+        return answers.lists(version, vertices, forwards, None if forwards else self.index[0])
 
     def pairs(self, version: Version) -> int:
         """Return how many pairs there are: a pass over the entries."""

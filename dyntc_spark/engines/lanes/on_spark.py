@@ -40,6 +40,7 @@ from dyntc_spark.engines.lanes.in_process import (
     InProcess,
     Near,
     Place,
+    TooMany,
     compared_stripes,
     exhibited,
     members_of,
@@ -88,7 +89,7 @@ class OnSpark:
     @classmethod
     def nothing(cls, backend: SparkBackend) -> OnSpark:
         """Return a place without stripes."""
-        return cls(Blocks(backend, (), np.zeros(0, np.int64)), np.zeros(0, np.bool_))
+        return cls(Blocks.nothing(backend), np.zeros(0, np.bool_))
 
     # --- batches -----------------------------------------------------------------------------
 
@@ -105,14 +106,14 @@ class OnSpark:
         made = self.built(plan, sizes, held.width, len(held.starts), None)
         return made.stripes, made.place
 
-    def near(self, held: Stripes, wanted: Callable[[], Ids]) -> Near | None:
-        """Have stripes at hand: one job that reads those that are not."""
+    def near(self, held: Stripes, wanted: Callable[[], Ids]) -> Near | TooMany:
+        """Have stripes at hand, unless they are too many: one job that reads those that are not."""
         sizes, here = self.byte_sizes(held), held.lengths >= 0
         full = int(sizes[here].sum()) > HAND_BYTES
         which = wanted() if full or not here.all() else in_process.NONE
         absent: Ids = which[~here[which]]
         if len(absent) and sizes[which].sum() > HAND_BYTES:
-            return None
+            return TooMany(which, self)
         if len(absent) and sizes.sum() <= min(WHOLE_BYTES, HAND_BYTES):
             absent = np.flatnonzero(~here).astype(np.int32)
         if sizes[here].sum() + sizes[absent].sum() > HAND_BYTES:
@@ -218,7 +219,7 @@ class OnSpark:
     def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
         """Return what vertices reach, or what reaches them: one job at most, which tells only that."""
         if not (version.stripes.lengths < 0).any():
-            return _HERE.lists(version, vertices, forwards)
+            return answers.lists(version, vertices, forwards)
         numbers = np.unique(version.members.component[vertices])
         offsets, found = self._rows(version, numbers) if forwards else self._columns(version, numbers)
         return answers.unfolded(version.members, vertices, numbers, offsets, found)
@@ -315,7 +316,7 @@ class OnSpark:
         """Return all blocks, and what is newer than these; None where there are no stripes."""
         stored, held = self.stored, version.stripes
         if len(stored.firsts):
-            return stored.frame(stored.firsts), self.newer(version)
+            return stored.layers.rows(stored.firsts), self.newer(version)
         every = np.arange(len(held.starts), dtype=np.int32)
         overlay = Overlay(every[:0], payload.picked(held, every[:0]), {0: len(every)}, len(every))
         if not version.vertices:

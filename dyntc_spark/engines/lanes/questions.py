@@ -70,8 +70,7 @@ class Answering(Reachability):
         """The pairs ``(u, v)`` with ``v`` among ``vertices`` and ``v`` reachable from ``u``, sorted by ``v``, ``u``."""
         version, place = self.closure
         near = _known(version, vertices)
-        turned = _spread(near, *place.lists(version, near, forwards=False))
-        return Edges(turned.targets, turned.sources)
+        return _spread(near, *place.lists(version, near, forwards=False)).turned
 
     def counts(self, vertices: Offsets) -> tuple[Offsets, Offsets]:
         """How many others each of ``vertices`` reaches, and how many reach it: counted by words, in this process."""

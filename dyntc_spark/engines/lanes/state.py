@@ -27,12 +27,12 @@ from dyntc_spark.engines.lanes.graph import (
     turned,
     with_room,
 )
-from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place
+from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place, TooMany
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
 from dyntc_spark.kernels.lanes.adjacency import keys_in
 from dyntc_spark.kernels.lanes.answers import Version
-from dyntc_spark.kernels.lanes.graph import Merges, condensed, insert_edges, split
+from dyntc_spark.kernels.lanes.graph import Graph, Merges, condensed, insert_edges, split
 from dyntc_spark.kernels.lanes.order import put_below
 from dyntc_spark.kernels.lanes.steps import Held, Lost
 from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
@@ -112,13 +112,34 @@ class State:
         made = place.built(plan, sizes, width, stripe_count, budget)
         #: Looks that a step of a batch may take before a build is cheaper.
         self.most_looks = max(made.looks, made.place.least_looks)
-        self.graph = new_graph(adjacency, component, members, plan.numbers, room)
+        self._graph = new_graph(adjacency, component, members, plan.numbers, room)
+        self._unmade: EdgeSet | None = None  # the edges of the working graph, where that is still to be made
         self._used = stripes.sizes(made.stripes)  # of the pools
         version = Version(self.graph.members, padded(made.stripes, stripe_count), vertices, len(adjacency[1]))
         self.closure = Closure(version, made.place)
         self._scratch = slots.scratch(room)
         self._pools = Recycled()
         self._deleting, self._inserting = GivenUp(), GivenUp()
+
+    def take(self, version: Version, used: tuple[int, int], looks: int, edges: EdgeSet) -> None:
+        """Let a closure answer that was made elsewhere, of these edges; ``used`` is of its pools.
+
+        The working graph is made when it is first needed. ``looks``: about as many as a build takes.
+        """
+        self.closure = Closure(version, self.closure.place)
+        self.most_looks = max(looks, self.closure.place.least_looks)
+        self._used, self._unmade = used, edges
+
+    @property
+    def graph(self) -> Graph:
+        """The working graph."""
+        if self._unmade is not None:
+            self.restore(self._unmade)
+        return self._graph
+
+    @graph.setter
+    def graph(self, made: Graph) -> None:
+        self._graph, self._unmade = made, None
 
     @property
     def version(self) -> Version:
@@ -167,24 +188,18 @@ class State:
         edges = self.version.edges + len(inserted) - len(deleted)
         if self._deleting.skips(len(deleted)) or self._inserting.skips(len(inserted)):
             return self._build(parts, inserted, edges)
-        wanted = self._brought(lambda: self._concerned(lost, parts, inserted))
-        if wanted is not None:
+        elsewhere = self._brought(lambda: self._concerned(lost, parts, inserted))
+        if elsewhere is not None:
             sizes = self.version.members.size
-            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), wanted, edges)
+            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), elsewhere, edges)
         return self._here(lost, parts, inserted, edges)
 
-    def _brought(self, concerned: Callable[[], Ids]) -> Ids | None:
-        """Have the stripes at hand that a batch concerns; return them when they are too many."""
+    def _brought(self, concerned: Callable[[], Ids]) -> TooMany | None:
+        """Have the stripes at hand that a batch concerns; return where they are when they are too many."""
         version, place = self.closure
-        found: list[Ids] = []
-
-        def wanted() -> Ids:
-            found.append(concerned())
-            return found[0]
-
-        near = place.near(version.stripes, wanted)
-        if near is None:
-            return found[0]
+        near = place.near(version.stripes, concerned)
+        if isinstance(near, TooMany):
+            return near
         if near.stripes is not version.stripes:  # some were dropped
             self._used = stripes.sizes(near.stripes)
         held = near.stripes
@@ -249,10 +264,10 @@ class State:
         place.recount(change)
         return change
 
-    def _apart(self, work: Batch, which: Ids, edges: int) -> Change:
+    def _apart(self, work: Batch, elsewhere: TooMany, edges: int) -> Change:
         """Let the stripes be worked on where they are, and bring the graph here to the same state."""
-        before = self.closure
-        version, place = before
+        before, (which, place) = self.closure, elsewhere
+        version = before.version
         found = place.apart(work, version.stripes, which)
         merges = self._insert(work.inserted)
         found = found or place.rebuilt(self._plan(), self.graph.members.size, version.stripes, which)

@@ -68,13 +68,13 @@ def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
     """
 
     def start() -> Row:
-        weights = answers.weights(sizes)
+        weights, sweep = answers.weights(sizes), build.new_sweep(plan)
 
         def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
             begin, end, step = row["begin"], row["end"], 4 * build.TOGETHER
             while begin < end:
                 stop = min(begin + step, end)
-                made, looks = build.build(plan, width, begin, stop, UNBOUNDED)
+                made, looks = build.build(plan, width, begin, stop, UNBOUNDED, sweep)
                 for block in Block(begin, made).cut(size):
                     pairs = answers.pairs_between(block.stripes, weights, first=block.first)
                     yield _block(block, row["begin"], (BUILT, looks), (PAIRS, pairs))

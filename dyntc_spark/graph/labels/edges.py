@@ -136,7 +136,7 @@ class LabelledEdges:
         return LabelledEdges(self.vertices.dropped(numbers), self.by_label)
 
     def _closed_up(self, inserted: dict[str, Edges]) -> tuple[dict[str, Edges], Indices]:
-        """Give new vertices their numbers; return also which of the new names are in use."""
+        """Number new vertices; return also which of the new names are in use."""
         labels, counts = list(inserted), [len(edges) for edges in inserted.values()]
         sources, targets = (
             np.concatenate([_NOTHING, *(getattr(edges, side) for edges in inserted.values())])

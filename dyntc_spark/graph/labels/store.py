@@ -42,6 +42,7 @@ from dyntc_spark.graph.labels.rows import Rows, places_of
 from dyntc_spark.graph.names import require_same_kind
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
+from dyntc_spark.graph.store.other_kind import refuse_closure
 from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.tables import Transaction
 
@@ -111,10 +112,10 @@ class LabelledStore:
         """Save a graph to a location that is free."""
         if not len(whole.inserted) and not len(whole.vertices):
             raise InputError("a graph with vertices, which tell their type", "one without", "Save it later.")
+        refuse_closure(place)
         place.require_free()
-        for table in (TABLE, "commits"):
-            if place.exists(table):
-                raise place.refused(f"a graph in the table {table!r}")
+        if place.exists(TABLE):
+            raise place.refused("a labelled graph, which this one is not attached to")
         store = cls(place, version - 1, kind)
         store.write(whole)
         store.reached(version)
@@ -282,9 +283,8 @@ def _required(place: Place) -> pa.Table:
     """Return the rows of a location, or refuse one that has none."""
     found = _read(place, None)
     if found is None:
-        remedy = (
-            "Check the location; LabelledGraph.save() puts a graph there, and DynamicClosure.open() opens closures."
-        )
+        refuse_closure(place)
+        remedy = "Check the location; LabelledGraph.save() puts a graph there."
         raise LocationError(f"a labelled graph at {place.location!r}", "none", remedy)
     return found
 

@@ -148,7 +148,7 @@ def _wanted(place: _Place, near: list[tuple[_Place, float]]) -> float:
 
 
 def _stack(layer: list[_Place]) -> None:
-    """Give the places of a layer heights in their order; the middle of the layer is 0."""
+    """Set the heights of the places of a layer, in their order; the middle of the layer is 0."""
     at = -sum(place.height + GAP_Y for place in layer) / 2
     for place in layer:
         place.y = at + (place.height + GAP_Y) / 2

@@ -4,9 +4,8 @@
 lead to. ``runs`` is the closure (``kernels.lanes.runs``). Rows carry the token of the commit that published
 them, and the commit has a checksum of the numbers in each table (``kernels.row_hash``).
 
-The graph is read from ``vertices`` alone and closed again (Debian's packages: 62 ms of one core, where to read their
-430,038 runs takes 27 ms before anything is made of them). So a closure never depends on what ``runs`` says. That
-table is for everybody else: it is compared with its checksum, and that is all.
+The graph is read from ``vertices`` alone. An engine in lanes takes its closure from ``runs``, after checks; where these
+fail, or another engine is asked for, the graph is closed again. So damage to ``runs`` loses nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 
 from dyntc_spark.edges import Edges, EdgeSet, keys_of
 from dyntc_spark.engines.base import Reachability
+from dyntc_spark.engines.lanes.load import StoredClosure, no_runs
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.copies import Copies
 from dyntc_spark.graph.history import Graph
@@ -31,9 +31,10 @@ from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
 from dyntc_spark.graph.store.place import Place, row_checksum
 from dyntc_spark.graph.store.replay import COPIES, empty
 from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
-from dyntc_spark.graph.store.tables import Rows, Where
+from dyntc_spark.graph.store.tables import PART, Rows, Where
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Indices
+from dyntc_spark.kernels.lanes.stripes import LANES
 from dyntc_spark.kernels.row_hash import checksum, row_hashes, with_lists
 from dyntc_spark.lazy_pyspark import F, is_frame
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 #: The columns of ``runs`` that are the closure, and those of ``vertices`` that are numbers, before ``successors``.
 RUNS = ("stripe", "first", "last", "word")
 NUMBERS = ("number", "component", "stripe", "lane")
+#: Files that ``runs`` is cut into, at most, by ranges of stripes; and the fewest stripes of a range, as a power of two.
+PARTS, LEAST_SHIFT = 32, 6
 #: What a commit says about the tables of its checkpoint.
 Facts = dict[str, int]
 
@@ -60,8 +63,7 @@ class Content(NamedTuple):
         vertices = _with_copies(vertex_table(graph, source, None), graph)
         runs = source.frame(session(), look=True) if closure.backend == "spark" else None
         if runs is not None:
-            # Blocks are ranges of stripes: so are files, and what a filter does not want is skipped in them.
-            return cls(vertices, runs.select(*RUNS).sortWithinPartitions("stripe", "first"))
+            return cls(vertices, runs.select(*RUNS))  # in ranges of stripes
         return cls(vertices, source.table(None).select(RUNS))
 
 
@@ -74,9 +76,12 @@ def write(place: Place, version: int, token: str, content: Content, *, upgrading
     if not vertices.num_rows:
         return {}
     options = {"mergeSchema": "true"} if upgrading else None
-    kept = vertices.set_column(1, "vertex", to_storage(vertices.column("vertex").combine_chunks()))
+    kept, parted = vertices.set_column(1, "vertex", to_storage(vertices.column("vertex").combine_chunks())), runs
+    if PART in (place.columns("runs") or [PART]):  # a table keeps the columns that it was made with
+        shift = _shift(vertices)
+        kept, parted = _with_parts(kept, shift), _with_parts(runs, shift)
     steps.run("vertices", lambda: place.append("vertices", _marked(kept, version, token), None, options))
-    steps.run("runs", lambda: place.append("runs", _marked(runs, version, token)))
+    steps.run("runs", lambda: place.append("runs", _marked(parted, version, token)))
     if isinstance(runs, pa.Table):
         told = runs.num_rows, row_checksum(runs)
     else:  # nobody else knows what the tasks have written
@@ -125,6 +130,22 @@ def read(commit: Commit, tables: Mapping[str, pa.Table | None]) -> Graph:
     return graph
 
 
+def closure_of(place: Place, commit: Commit, tables: Mapping[str, pa.Table | None]) -> StoredClosure | None:
+    """Return the closure of a checkpoint whose graph was read; None where it has none, or not in lanes."""
+    vertices = tables.get("vertices")
+    if vertices is None or commit.format == 1:
+        return None
+    number, component, stripe, lane = (vertices.column(name).to_numpy() for name in NUMBERS)
+    if not np.array_equal(component, stripe * LANES + lane):
+        return None
+
+    def runs() -> pa.Table:
+        found = place.read("runs", _published(commit.token))
+        return no_runs() if found is None else found.select(RUNS)
+
+    return StoredClosure(number.astype(np.int64), component, LANES, commit.runs, commit.runs_checksum, runs)
+
+
 def require_runs(place: Place, commit: Commit) -> None:
     """Refuse a checkpoint whose runs are not what was written."""
     if not commit.vertices or commit.format == 1:
@@ -151,6 +172,18 @@ def _marked(table: Rows, version: int, token: str) -> Rows:
         return table.select(F.lit(version).cast("bigint").alias("version"), F.lit(token).alias("token"), "*")
     marks = pa.array(np.full(table.num_rows, version)), pa.array([token] * table.num_rows, pa.string())
     return pa.table([*marks, *table.columns], ["version", "token", *table.column_names])
+
+
+def _shift(vertices: pa.Table) -> int:
+    """Return by how many bits to shift a stripe to the right for its part: then there are at most `PARTS`."""
+    return max(LEAST_SHIFT, int(pc.max(vertices.column("stripe")).as_py()).bit_length() - PARTS.bit_length() + 1)
+
+
+def _with_parts(rows: Rows, shift: int) -> Rows:
+    """Return rows with the part that their stripe is in."""
+    if is_frame(rows):
+        return rows.withColumn(PART, F.shiftright("stripe", shift))
+    return rows.append_column(PART, pa.array(rows.column("stripe").to_numpy() >> shift))
 
 
 def _with_copies(vertices: pa.Table, graph: Graph) -> pa.Table:
@@ -210,7 +243,10 @@ def _require_whole(commit: Commit, vertices: pa.Table) -> None:
 
 def _edges(commit: Commit, numbers: np.ndarray[Any, Any], successors: pa.ChunkedArray) -> EdgeSet:
     targets = pc.list_flatten(successors).to_numpy().astype(np.int64)
-    if not np.isin(targets, numbers).all():
+    known = np.zeros(commit.extent, np.bool_)
+    known[numbers] = True
+    inside = targets.min(initial=0) >= 0 and targets.max(initial=-1) < commit.extent
+    if not inside or not known[targets].all():
         raise _damaged(commit, "vertices", "successors that are vertices", "others")
     return EdgeSet.of(Edges(np.repeat(numbers, _lengths(successors)), targets))
 

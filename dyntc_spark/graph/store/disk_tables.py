@@ -25,22 +25,22 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from dyntc_spark.errors import DamagedFileError
 from dyntc_spark.graph.store import delta_log
+from dyntc_spark.graph.store.disk_files import noted, noted_in, parts_of, pieces, plain, write_rows
 from dyntc_spark.graph.store.sidecars import fits_sidecar, sidecar_of, write_sidecar
-from dyntc_spark.graph.store.tables import ONE_FILE, LeftToSparkError, Transaction, Where
+from dyntc_spark.graph.store.tables import PART, LeftToSparkError, Transaction, Where
 
 #: Features of Delta's protocol that a table may have which is written here.
 FEATURES = {"appendOnly", "invariants", "changeDataFeed", "timestampNtz"}
 #: After so many entries Delta's log is summed up in a checkpoint; every commit reads the entries behind that.
 CHECKPOINT_ENTRIES = 16
-#: Columns whose least and greatest value in a file is noted, for readers who want some rows.
-_NOTED = ("version", "number", "token", "stripe")
 #: Tables whose rows have checksums of our own.
 _CHECKED = ("runs", "blocks")
+#: Columns of large tables that readers here ask conditions of, or nothing.
+_UNREAD = {"vertices": {"version", "token", "strong", PART}, "runs": {"version", "token", PART}}
 
 _log = logging.getLogger(__name__)
 
@@ -72,19 +72,28 @@ class DiskTables:
     def read(self, table: str, where: Where | None = None, as_of: int | None = None) -> pa.Table | None:
         """Return the rows of a table, or some; None when the table is not there.
 
-        Checksums of Parquet, and those beside the files, are compared unless what these hold has its own.
+        Checksums beside the files are compared, or those of Parquet, unless what these hold has its own.
         """
         rows = self._rows(table, as_of)
         if rows is None:
             return None
-        wanted, compared = where(pc.field) if where else None, table not in _CHECKED
-        if compared:
-            for fragment in rows.get_fragments(wanted):
-                if not fits_sidecar(Path(fragment.path)):
+        wanted, by_page = where(pc.field) if where else None, False
+        if table not in _CHECKED:
+            for path in (Path(fragment.path) for fragment in rows.get_fragments(wanted)):
+                by_page = by_page or not sidecar_of(path).exists()
+                if not fits_sidecar(path):
                     came = "a file that is not what its checksums say"
-                    raise DamagedFileError.of(fragment.path, "what was written", came)
-        checking = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=compared)
-        return rows.to_table(filter=wanted, fragment_scan_options=checking)
+                    raise DamagedFileError.of(str(path), "what was written", came)
+        checking = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=by_page)
+        columns = [name for name in rows.schema.names if name not in _UNREAD.get(table, ())]
+        if wanted is not None:
+            rows, wanted = _chosen(rows, wanted)
+        return rows.to_table(columns, filter=wanted, fragment_scan_options=checking)
+
+    def columns(self, table: str) -> list[str] | None:
+        """Return the names of the columns of a table; None when it is not there."""
+        rows = self._rows(table)
+        return None if rows is None else list(rows.schema.names)
 
     def greatest(self, table: str, column: str) -> int | None:
         """Return the greatest number in a column; None when there is none, or no table."""
@@ -104,7 +113,7 @@ class DiskTables:
         from deltalake import Transaction as Noted  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        content = _plain(content)
+        content = plain(content)
         with self._lock:
             found = self._opened(table)
             if found is not None and once is not None and _is_done(found, once):
@@ -127,7 +136,8 @@ class DiskTables:
                     return
             _require_schema(table, found, content.schema)
             version = found.version()
-            found.create_write_transaction(actions, "append", content.schema, **_committing(facts))
+            parts = parts_of(table, content.schema)
+            found.create_write_transaction(actions, "append", content.schema, parts, **_committing(facts))
             self._seal(table, version)
 
     def delete(self, table: str, where: str) -> None:
@@ -147,10 +157,9 @@ class DiskTables:
         self._sum_up(table)
         with self._changing(table) as found:
             found.cleanup_metadata()
-        for folder in (self._folder / table, self._folder / table / delta_log.FOLDER):
-            for sidecar in folder.glob(".*.crc"):
-                if not sidecar.with_name(sidecar.name[1:].removesuffix(".crc")).exists():
-                    sidecar.unlink()
+        for sidecar in (self._folder / table).rglob(".*.crc"):
+            if not sidecar.with_name(sidecar.name[1:].removesuffix(".crc")).exists():
+                sidecar.unlink()
 
     def log_names(self, table: str) -> list[str] | None:
         """Return the names of the files in the log of a table; None when there is none."""
@@ -207,12 +216,25 @@ class DiskTables:
                 return None
             schema, files = pa.schema(found.schema().to_arrow()), pa.table(found.get_add_actions(flatten=True))
         form, disk = ds.ParquetFileFormat(), LocalFileSystem()
-        known = {name: [files[f"{end}.{name}"].to_pylist() for end in ("min", "max")] for name in _noted_in(files)}
+        part = f"partition.{PART}"
+        parted = part in files.column_names
+        if parted:  # as they were written
+            files = files.sort_by([(part, "ascending"), ("path", "ascending")])
+        known = {
+            name: [files[f"{told}.{name}"].to_pylist() for told in ("min", "max", "null_count")]
+            for name in noted_in(files)
+        }
+        if parted:
+            known[PART] = [files[part].to_pylist(), files[part].to_pylist(), [0] * len(files)]
         fragments = []
         for place, name in enumerate(files["path"].to_pylist()):
             within = ds.scalar(True)
-            for column, (least, greatest) in known.items():
-                if least[place] is not None and greatest[place] is not None:
+            for column, (least, greatest, nulls) in known.items():
+                if least[place] is None or greatest[place] is None:
+                    continue
+                if least[place] == greatest[place] and nulls[place] == 0:  # then nobody reads it to compare
+                    within &= pc.field(column) == least[place]
+                else:
                     within &= (pc.field(column) >= least[place]) & (pc.field(column) <= greatest[place])
             path = str(self._folder / table / unquote(name))
             fragments.append(form.make_fragment(path, disk, partition_expression=within))
@@ -223,7 +245,7 @@ class DiskTables:
 
     @contextmanager
     def _changing(self, table: str) -> Iterator[Any]:
-        """Give a table that is there, to be changed; then see to the checksums of what was written."""
+        """Yield a table that is there, to be changed; then see to the checksums of what was written."""
         with self._lock:
             found = self._opened(table)
             if found is None:
@@ -248,6 +270,7 @@ class DiskTables:
             Schema.from_arrow(schema),
             actions,
             mode="error",
+            partition_by=parts_of(table, schema),
             configuration=dict(properties or {}),
             **_committing(facts),
         )
@@ -256,17 +279,14 @@ class DiskTables:
         """Write rows as files, with their checksums, which count once an entry of the log names them."""
         from deltalake.transaction import AddAction  # noqa: PLC0415
 
-        count = max(1, -(-content.nbytes // ONE_FILE))
-        step = max(1, -(-content.num_rows // count))
         actions: list[Any] = []
-        for begin in range(0, content.num_rows, step):
-            part = content.slice(begin, step)
-            path = self._folder / table / f"part-{len(actions):05}-{uuid.uuid4()}-c000.snappy.parquet"
-            pq.write_table(part, path, compression="snappy", write_page_checksum=True, store_schema=False)
+        for values, part in pieces(table, content):
+            path = self._folder / table / f"part-{len(actions):05}-{uuid.uuid4()}-c000.parquet"
+            write_rows(part, path, table)
             write_sidecar(path)
             found = path.stat()
-            told = json.dumps(_noted(part))
-            actions.append(AddAction(path.name, found.st_size, {}, int(found.st_mtime * 1000), True, told))
+            told = json.dumps(noted(part))
+            actions.append(AddAction(path.name, found.st_size, values, int(found.st_mtime * 1000), True, told))
         return actions
 
     def _seal(self, table: str, version: int) -> None:
@@ -297,6 +317,23 @@ class DiskTables:
             _log.warning("The log of %s has no new checkpoint: %s", self._folder / table, error)
 
 
+def _chosen(rows: ds.Dataset, wanted: ds.Expression) -> tuple[ds.Dataset, ds.Expression | None]:
+    """Leave files out that have no row that is wanted; and the question, where the log answers it for all the others.
+
+    Arrow leaves files out by itself, but it reads every column that it is asked about.
+    """
+    files = list(rows.get_fragments(wanted))
+    tokens = {ds.get_partition_keys(file.partition_expression).get("token") for file in files}
+    if len(tokens) != 1 or None in tokens:
+        return rows, wanted
+    same = ds.dataset(pa.table({"token": list(tokens)}))
+    try:
+        is_answered = same.count_rows(filter=wanted) == 1
+    except pa.ArrowInvalid:  # it is about other columns, too
+        is_answered = False
+    return ds.FileSystemDataset(files, rows.schema, rows.format, rows.filesystem), None if is_answered else wanted
+
+
 def _require_features(table: str, found: Any) -> None:  # noqa: ANN401  (untyped)
     """Leave a table to Spark that has other features than those which are known here."""
     protocol = found.protocol()
@@ -325,10 +362,6 @@ def _is_same(path: Path, known: os.stat_result) -> bool:
     return (found.st_ino, found.st_mtime_ns, found.st_size) == (known.st_ino, known.st_mtime_ns, known.st_size)
 
 
-def _noted_in(files: pa.Table) -> list[str]:
-    return [name for name in _NOTED if f"min.{name}" in files.column_names and f"max.{name}" in files.column_names]
-
-
 def _committing(facts: Any = None) -> dict[str, Any]:  # noqa: ANN401  (untyped)
     """Return the options by which an entry of the log is written; checkpoints are written here."""
     from deltalake import PostCommitHookProperties  # noqa: PLC0415
@@ -340,24 +373,3 @@ def _committing(facts: Any = None) -> dict[str, Any]:  # noqa: ANN401  (untyped)
 def _is_done(found: Any, once: Transaction) -> bool:  # noqa: ANN401  (untyped)
     known = found.transaction_version(once.application)
     return known is not None and known >= once.version
-
-
-def _plain(content: pa.Table) -> pa.Table:
-    """Return rows without dictionaries, which Delta does not have."""
-    fields = [
-        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-        for field in content.schema
-    ]
-    return content.cast(pa.schema(fields))
-
-
-def _noted(part: pa.Table) -> dict[str, Any]:
-    """Return what the log notes about a file: how many rows, and the least and greatest of some columns."""
-    names = [name for name in _NOTED if name in part.column_names]
-    found = {name: pc.min_max(part.column(name)).as_py() for name in names}
-    return {
-        "numRecords": part.num_rows,
-        "minValues": {name: each["min"] for name, each in found.items()},
-        "maxValues": {name: each["max"] for name, each in found.items()},
-        "nullCount": {name: part.column(name).null_count for name in names},
-    }

@@ -120,7 +120,7 @@ def spares(place: Place) -> list[str]:
     found = []
     for table in TABLES:
         folder = Path(place.folder, table)
-        for path in [*folder.glob("*.parquet"), *(folder / delta_log.FOLDER).glob("*")]:
+        for path in [*folder.rglob("*.parquet"), *(folder / delta_log.FOLDER).glob("*")]:
             if path.is_file() and not path.name.startswith("."):
                 found += [file for file in _spare(path) if file.exists()]
     return sorted({str(path.relative_to(place.folder)) for path in found})

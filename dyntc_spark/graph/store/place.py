@@ -118,6 +118,11 @@ class Place:
         except LeftToSparkError:
             return None
 
+    @property
+    def reads_alone(self) -> bool:
+        """Whether rows are read without Spark: then many cost little."""
+        return self._on_disk is not None
+
     def _tables(self) -> Tables:
         return self._on_disk or self.by_spark
 
@@ -146,6 +151,11 @@ class Place:
             return None  # nothing of it can be read
         with self.translating(f"reading the table {table!r}"):
             return self._ask(lambda tables: tables.read(table, where, as_of))
+
+    def columns(self, table: str) -> list[str] | None:
+        """Return the names of the columns of a table; None when it is not there."""
+        with self.translating(f"looking for the table {table!r}"):
+            return self._ask(lambda tables: tables.columns(table))
 
     def greatest(self, table: str, column: str) -> int | None:
         """Return the greatest number in a column; None when there is none, or no table."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.store import delta_log
-from dyntc_spark.graph.store.tables import ONE_FILE, Rows, Transaction, Where
+from dyntc_spark.graph.store.tables import ONE_FILE, PART, Rows, Transaction, Where
 from dyntc_spark.lazy_pyspark import F, is_frame, spark_errors
 from dyntc_spark.session import beside, parallelism
 
@@ -62,6 +62,10 @@ class SparkTables:
         """Return the rows of a table, or some; None when the table is not there."""
         return self._collect(table, lambda rows: rows.where(where(F.col)) if where else rows, as_of)
 
+    def columns(self, table: str) -> list[str] | None:
+        """Return the names of the columns of a table; None when it is not there."""
+        return _unless_absent(lambda: self.frame(table).columns)
+
     def greatest(self, table: str, column: str) -> int | None:
         """Return the greatest number in a column; None when there is none, or no table."""
         found = self._collect(table, lambda rows: rows.agg(F.max(column)))
@@ -81,7 +85,12 @@ class SparkTables:
         options = dict(properties or {})
         if once is not None:
             options |= {"txnAppId": once.application, "txnVersion": str(once.version)}
+        parted = table == "runs" and PART in content.columns
+        if parted:
+            content = content.sortWithinPartitions(PART, "stripe", "first")
         writer = content.write.format("delta").mode("append").options(**options)
+        if parted:
+            writer = writer.partitionBy(PART)
         if self._is_path:
             writer.save(self.name(table))
         else:
@@ -128,7 +137,8 @@ class SparkTables:
         rows = _unless_absent(lambda: lister.load(self._location).select("path").collect()) or []
         folder = self._location.rstrip("/").rpartition("/")[2]
         for row in rows:
-            *_, above, table, _ = ["", "", *str(row[0]).split("/")]
+            names = [name for name in str(row[0]).split("/") if not name.startswith(f"{PART}=")]
+            *_, above, table, _ = ["", "", *names]
             if above != folder or table not in self._names:
                 return str(row[0])
         return None

@@ -10,6 +10,7 @@ from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.kinds import kind_of, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES
+from dyntc_spark.graph.store.tables import PART
 from dyntc_spark.graph.views import filled, statement
 
 TABLES = ("commits", "log", "vertices", "runs", "changes")
@@ -23,6 +24,9 @@ def closure_statement(place: Place) -> str:
 def relations_of(place: Place) -> dict[str, str]:
     """Return what the names in the statements stand for."""
     relations = {table: place.by_spark.identifier(table) for table in TABLES}
+    # Spark skips the other parts, where a filter has left few sources. Tables of older releases have no parts.
+    parted = PART in (place.columns("runs") or ())
+    relations |= {"part": f", {PART}" if parted else "", "same_part": f" AND s.{PART} = r.{PART}" if parted else ""}
     return {**relations, "published": filled(statement("location/published"), relations)}
 
 

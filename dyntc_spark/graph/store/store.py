@@ -27,8 +27,10 @@ from dyntc_spark.errors import (
 from dyntc_spark.graph.changed import Stored
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
+from dyntc_spark.graph.store.beginning import Checkpoint
 from dyntc_spark.graph.store.commits import APPLICATION, FORMAT, VERSIONS, Commit, Commits
 from dyntc_spark.graph.store.kinds import kind_text
+from dyntc_spark.graph.store.other_kind import refuse_labelled
 from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
 from dyntc_spark.graph.store.tables import Transaction, Where
@@ -67,6 +69,7 @@ class Loaded:
     commit: Commit  #: the last commit up to the version
     graph: Graph
     counts: Tally
+    checkpoint: Checkpoint | None = None  #: from which the version is reached; None where it begins anew after that
 
 
 class Store:
@@ -129,6 +132,7 @@ class Store:
         """Read what was published, or refuse a location that holds no closure."""
         found = cls.commits(place)
         if found is None:
+            refuse_labelled(place)
             raise LocationError(
                 f"a closure at {place.location!r}", "none", "Check the location; save() puts a closure there."
             )
@@ -155,7 +159,7 @@ class Store:
         starts = commits.checkpoints()
         for start in starts:
             try:
-                return self._load(commits, start, repairing=repairing)
+                return self._load(commits, start)
             except (DamagedBlockError, StorageError) as error:  # noqa: PERF203  (there are few)
                 if not repairing:
                     raise mending.named(self.place, error) from error
@@ -163,13 +167,13 @@ class Store:
                     raise
         raise AssertionError  # there is a checkpoint: the first commit is one
 
-    def _load(self, commits: Commits, start: Commit, *, repairing: bool) -> Loaded:
+    def _load(self, commits: Commits, start: Commit) -> Loaded:
         later = commits.after(start.number)
         tables = self.place.read_all({**checkpoint.wanted(start), **_log_of(later)})
-        graph, _ = replayed(checkpoint.read(start, tables), later, tables.get("log"))
-        if not repairing:  # a repair writes them anew
-            checkpoint.require_runs(self.place, start)
-        return Loaded(commits.head, graph, commits.counts())
+        first = checkpoint.read(start, tables)
+        graph, anew = replayed(first, later, tables.get("log"))
+        known = None if anew else Checkpoint(self.place, start, first, checkpoint.closure_of(self.place, start, tables))
+        return Loaded(commits.head, graph, commits.counts(), known)
 
     def follow(self, graph: Graph, commits: Commits, version: int) -> tuple[Graph, bool]:
         """Bring a graph at a version to the last one; tell whether it was begun anew on the way."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Where = Callable[[Callable[[str], Any]], Any]
 #: Up to so many bytes, what is appended at once is one file.
 ONE_FILE = 2**26
+#: The column by which ``runs`` is partitioned: a range of stripes.
+PART = "part"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Tables(Protocol):
 
     def read(self, table: str, where: Where | None, as_of: int | None) -> pa.Table | None:
         """Return the rows of a table, or some, as of a version of Delta's; None when the table is not there."""
+
+    def columns(self, table: str) -> list[str] | None:
+        """Return the names of the columns of a table; None when it is not there."""
 
     def greatest(self, table: str, column: str) -> int | None:
         """Return the greatest number in a column; None when there is none, or no table."""

@@ -27,7 +27,9 @@ and *a stripe never asks another stripe*. Building and every batch are the same 
    contains those of its predecessors, and no bit is there without a path: again the one solution.
 
 **Cost.** The words that change in the stripes that change, times the edges at their components; to find these stripes,
-a search backwards from the changed tails, or a look at every stripe, whichever ends first (`batch.concerned`).
+a search backwards from the changed tails, or a look at every stripe, whichever ends first (`batch.concerned`). Where a
+sample of many stripes says that a build takes less, all are built. A column is read from the stripes that an index
+names (`columns`), which is made when the first is asked for.
 
 **Kept form** (`stripes`). The bit ``own`` is not stored: a component reaches itself. Neighbouring numbers with
 the same word are one entry; a stripe with hardly a pair to an entry keeps a key for each pair. Numbers are given so

@@ -11,6 +11,7 @@ from dyntc_spark.kernels.compile import compiled, lean, lean_inner
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
+from dyntc_spark.kernels.lanes.columns import Columns, every
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.stripes import (
     LANES,
@@ -107,28 +108,40 @@ def _row(version: Version, c: int, numbers: Ids) -> int:
 
 
 @lean_inner
-def _column(version: Version, d: int, numbers: Ids) -> int:
-    """Write the components that reach a component, itself included; return how many: a look at every stripe."""
+def _column(version: Version, columns: Columns, d: int, numbers: Ids) -> int:
+    """Write the components that reach a component, itself included; return how many.
+
+    A look at every stripe that ``columns`` names.
+    """
     stripes, count, width = version.stripes, 0, version.stripes.width
-    for s in range(len(stripes.starts)):
-        if is_outside(stripes, s, d):
-            continue
-        word = word_at(stripes, s, d)
-        while word:
-            numbers[count] = s * width + lowest(word)
-            count += 1
-            word &= word - _ONE
+    block = d >> columns.shift
+    for k in range(columns.bits.shape[1]):
+        some = columns.bits[block, k]
+        while some:
+            s = (k << 6) + lowest(some)
+            some &= some - _ONE
+            if s >= len(stripes.starts) or is_outside(stripes, s, d):
+                continue
+            word = word_at(stripes, s, d)
+            while word:
+                numbers[count] = s * width + lowest(word)
+                count += 1
+                word &= word - _ONE
     numbers[count] = d
     return count + 1
 
 
-def lists(version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
-    """Return for each of ``vertices`` what it reaches, or what reaches it, ascending, as offsets and vertices."""
-    return _lists(version, vertices, forwards, new_queue(len(version.members.size)))
+def lists(version: Version, vertices: Ids, forwards: bool, columns: Columns | None = None) -> tuple[Offsets, Ids]:
+    """Return for each of ``vertices`` what it reaches, or what reaches it, ascending, as offsets and vertices.
+
+    Without an index, all stripes are looked at for what reaches a vertex.
+    """
+    found = every(version.stripes) if columns is None else columns
+    return _lists(version, vertices, forwards, found, new_queue(len(version.members.size)))
 
 
 @compiled
-def _lists(version: Version, vertices: Ids, forwards: bool, queue: Queue) -> tuple[Offsets, Ids]:
+def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns, queue: Queue) -> tuple[Offsets, Ids]:
     """Return the lists; vertices of one component that follow each other are worked out once."""
     component, bits, upper, top = version.members.component, queue.bits, queue.upper, queue.top
     offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int32)
@@ -140,7 +153,7 @@ def _lists(version: Version, vertices: Ids, forwards: bool, queue: Queue) -> tup
             found = room(found, begin, size)
             copy(found, offsets[q - 1], begin, found, begin)
         else:
-            count = _row(version, c, numbers) if forwards else _column(version, c, numbers)
+            count = _row(version, c, numbers) if forwards else _column(version, columns, c, numbers)
             size = _queue_members(version.members, numbers, count, bits, upper, top)
             found = room(found, begin, size)
             drain(bits, upper, top, found[begin:])

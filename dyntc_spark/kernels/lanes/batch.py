@@ -35,6 +35,8 @@ FEW_EVENTS = 8
 FEW_WORDS = 8
 #: Edges that a search backwards may look at, for each stripe and event: about as long as it takes to look there.
 LOOKS_A_STRIPE = 16
+#: Stripes from which on a sample is tried before all are worked on, and how many it has, about.
+MANY_STRIPES, SAMPLES = 128, 8
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -88,17 +90,19 @@ def revise(  # noqa: C901, PLR0912, PLR0915  (which stripes, their words, and wh
 
     They are written to the pools, behind the first ``used`` numbers and words. Also returned: where these end then;
     the stripe before which the work stopped, which is none when all are done; and, where it stopped because the
-    pools are full, room for how many numbers and words that stripe needs. If these are 0, ``budget`` is used up.
+    pools are full, room for how many numbers and words that stripe needs. If these are 0, ``budget`` is used up, or
+    a sample of the stripes says that it will be.
 
     Only stripes that reach one of ``numbers`` can change. ``ignored`` has the lanes, ascending, that are left out: new
     ones while shrinking, merged ones while growing.
     """
     width, total, counts = stripes.width, len(stripes.starts), scratch.counts
-    flags, present = np.zeros(total, np.bool_), 0
-    for s in range(begin, total):
-        present += stripes.lengths[s] >= 0
-    looks = present * LOOKS_A_STRIPE * min(len(events.tails), 2 * FEW_EVENTS)
-    is_known = concerned(graph, numbers, width, looks, flags)
+    flags = np.zeros(total, np.bool_)
+    present = _mark_concerned(graph, stripes, numbers, events, begin, flags)
+    left = max(budget - counts[COST], 0)
+    if begin == 0 and _sampled(graph, stripes, events, shrinking, scratch, flags, present) > left:
+        return np.empty(0, np.int32), stripes, (used[0], used[1], 0, np.int64(0), np.int64(0))
+    present += len(ignored)
     altered, lengths = np.empty(present, np.int32), np.empty(present, np.int32)
     starts, places = np.empty(present, np.int64), np.empty(present, np.int64)
     pool, words = stripes.numbers, stripes.words
@@ -113,7 +117,7 @@ def revise(  # noqa: C901, PLR0912, PLR0915  (which stripes, their words, and wh
         rewritten = left_out != _ZERO and not shrinking
         if stripes.lengths[s] < 0:  # it is somewhere else
             continue
-        if not rewritten and not (flags[s] if is_known else _is_concerned(stripes, s, events)):
+        if not rewritten and not flags[s]:
             continue
         if counts[COST] > budget:
             stop = s
@@ -160,6 +164,42 @@ def revise(  # noqa: C901, PLR0912, PLR0915  (which stripes, their words, and wh
             s = np.int64(altered[k])
             made.starts[s], made.lengths[s], made.places[s] = starts[k], lengths[k], places[k]
     return altered[:n_altered], made, (n_pool, n_words, stop, wanted, wanted_words)
+
+
+@lean_inner
+def _mark_concerned(graph: Graph, stripes: Stripes, numbers: Ids, events: Events, begin: int, flags: Flags) -> int:
+    """Mark the stripes from ``begin`` on that may change, of those that are here; return how many they are."""
+    total, present = len(stripes.starts), 0
+    for s in range(begin, total):
+        present += stripes.lengths[s] >= 0
+    looks = present * LOOKS_A_STRIPE * min(len(events.tails), 2 * FEW_EVENTS)
+    is_known, count = concerned(graph, numbers, stripes.width, looks, flags), 0
+    for s in range(begin, total):
+        here = stripes.lengths[s] >= 0
+        flags[s] = here and (flags[s] if is_known else _is_concerned(stripes, s, events))
+        count += flags[s]
+    return count
+
+
+@lean_inner
+def _sampled(
+    graph: Graph, stripes: Stripes, events: Events, shrinking: bool, scratch: Scratch, flags: Flags, count: int
+) -> int:
+    """Return what the work on ``count`` stripes takes, about, by a sample of them; 0 where they are few."""
+    if count < MANY_STRIPES:
+        return 0
+    counts, width, step, seen = scratch.counts, stripes.width, count // SAMPLES, 0
+    cost, looked, known = counts[COST], counts[LOOKED], counts[CHANGED]
+    for s in range(len(flags)):
+        seen += flags[s]
+        if flags[s] and seen % step == step // 2:
+            start, length, place = stripes.starts[s], np.int64(stripes.lengths[s]), stripes.places[s]
+            words = stripes.words[place : place + length] if place != PLAIN else stripes.words[:0]
+            view = View(stripes.numbers[start : start + length], words, s * width, width, _ZERO)
+            changed_words(graph, view, events, shrinking, scratch)
+    taken: int = (counts[COST] - cost) * step
+    counts[COST], counts[LOOKED], counts[CHANGED] = cost, looked, known
+    return taken
 
 
 @lean_inner

@@ -72,13 +72,14 @@ def new_sweep(plan: Plan) -> Sweep:
     )
 
 
-def build(plan: Plan, width: int, begin: int, end: int, budget: int) -> tuple[Stripes, int]:
+def build(plan: Plan, width: int, begin: int, end: int, budget: int, sweep: Sweep | None = None) -> tuple[Stripes, int]:
     """Build the stripes from ``begin`` to ``end``; return them, and how many words were looked at.
 
-    When they do not fit ``budget`` bytes, that is -1, and those that are missing are empty.
+    When they do not fit ``budget`` bytes, that is -1, and those that are missing are empty. Who builds several times
+    gives the same ``sweep`` each time: fresh memory is slow.
     """
     numbers, words = np.empty(LEAST_ROOM, np.int32), np.empty(LEAST_ROOM, np.uint64)
-    made, used, looked = build_into(plan, new_sweep(plan), width, begin, end, budget, numbers, words)
+    made, used, looked = build_into(plan, sweep or new_sweep(plan), width, begin, end, budget, numbers, words)
     return made._replace(numbers=made.numbers[: used[0]], words=made.words[: used[1]]), looked
 
 

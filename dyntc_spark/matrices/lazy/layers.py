@@ -1,17 +1,12 @@
 """*Lazy* on Spark: the newest version of each stripe, in one of a few DataFrames.
 
 A state of several matrices, each in stripes of whole rows, numbered through: the
-stripes of the first matrix, then those of the second. A layer is a DataFrame of
-stripes ``key, payload``; ``holder[key]`` is the layer that holds the newest version,
-``sizes[key]`` its bytes, and both stay at the driver. So
+stripes of the first matrix, then those of the second. They are rows ``key, payload`` in layers (``blocks.layers``).
+The driver also knows their bytes, ``sizes[key]``. So
 
-- a read asks only the layers that hold a wanted stripe, and Spark filters by key.
-  What is small comes to the driver as it is, without a Python worker: that is the
+- a read of what is small brings it to the driver as it is, without a Python worker: that is the
   most expensive part of a small job. What is large is read where it lies;
-- a write makes a layer of the stripes that it touches, and copies no others;
-- a new layer absorbs older ones while they are not larger than itself. Layers
-  therefore shrink geometrically: there are never more than a logarithm of them,
-  and old versions never outweigh what is alive.
+- a write makes a layer of the stripes that it touches, and of the layers that are not larger.
 """
 
 from __future__ import annotations
@@ -24,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.blocks import workers
+from dyntc_spark.blocks.columns import with_no_reports
+from dyntc_spark.blocks.layers import Layer, Layers
 from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.local import LocalBackend, LocalState, in_block
 from dyntc_spark.blocks.spark import SparkBackend, SparkState
@@ -38,11 +35,9 @@ from dyntc_spark.matrices.lazy.workers import Keys, read_written, rewriting
 from dyntc_spark.session import ensure_open
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 NEAR_BYTES = 32 * 2**20  #: what is read of up to so many bytes of stripes is worked out at the driver
-LEAST_KEYS = 11  #: Spark compiles a shorter list of constants into the query, each time anew
-LONG_LIST, MOST_RUNS = 1000, 100  #: more keys than this are named by their runs, if these are few
 
 
 class LayeredState(State):
@@ -55,28 +50,27 @@ class LayeredState(State):
     kinds
         The matrices; each block is a whole stripe of rows.
     layers
-        DataFrames ``key, payload``, each key at most once in each.
-    holder, sizes
-        For each key the number of the layer with its newest version, and the bytes of that.
+        Rows ``key, payload``.
+    sizes
+        For each key the bytes of the stripe.
     """
 
     def __init__(
         self,
         backend: SparkBackend,
         kinds: Mapping[str, Kind],
-        layers: tuple[Kept, ...],
-        holder: Indices,
+        layers: Layers,
         sizes: Indices,
         keys: Keys | None = None,
     ) -> None:
         self._backend = backend
         self.kinds = Kinds(kinds)
-        self.layers, self.holder, self.sizes = layers, holder, sizes
+        self.layers, self.sizes = layers, sizes
         self._keys = keys or Keys.of(kinds)
 
     def look(self) -> None:
         """Raise ``LostBlocksError`` where Spark has lost stripes: one job that moves nothing."""
-        self._backend.collect("look for stripes", looking(self.layers))
+        self._backend.collect("look for stripes", looking(layer.kept for layer in self.layers))
 
     # --- making ------------------------------------------------------------------------------
 
@@ -84,8 +78,7 @@ class LayeredState(State):
     def zero(cls, backend: SparkBackend, kinds: Mapping[str, Kind]) -> LayeredState:
         """Matrices without entries: no job."""
         count = Keys.of(kinds).count
-        nothing = np.zeros(count, np.int64)
-        return cls(backend, kinds, (_absent(backend, 0, count),), nothing, nothing)
+        return cls(backend, kinds, _layers(backend, _absent(backend, 0, count)), np.zeros(count, np.int64))
 
     def grown(self, kinds: Mapping[str, Kind]) -> LayeredState:
         """Return the same matrices with zeros appended, so that they are of these kinds: no job, and no stripe changes.
@@ -93,10 +86,9 @@ class LayeredState(State):
         The new stripes are a layer of their own; the others get their new width when they are read.
         """
         keys, before = self._keys.grown(kinds), self._keys.count
-        holder = np.append(self.holder, np.full(keys.count - before, len(self.layers)))
         sizes = np.append(self.sizes, np.zeros(keys.count - before, np.int64))
-        layers = (*self.layers, _absent(self._backend, before, keys.count))
-        return LayeredState(self._backend, kinds, layers, holder, sizes, keys)
+        new = _absent(self._backend, before, keys.count)
+        return LayeredState(self._backend, kinds, self.layers.replaced(new.keys, new), sizes, keys)
 
     @classmethod
     def from_local(cls, backend: SparkBackend, state: LocalState) -> LayeredState:
@@ -109,11 +101,11 @@ class LayeredState(State):
             for stripe in range(kind.grid.blocks[0])
         ]
         table = pa.table({"key": pa.array(np.arange(keys.count)), "payload": pa.array(payloads, pa.binary())})
-        frame = backend.spark.createDataFrame(table) if keys.count else cls.zero(backend, state.kinds).layers[0].frame
+        frame = backend.spark.createDataFrame(table) if keys.count else _absent(backend, 0, 0).kept.frame
         dealt = frame.repartition(backend.parallelism, "key")
-        kept, _ = backend.keep("from this process", dealt.select("*", _no_reports()), {})
+        kept, _ = backend.keep("from this process", with_no_reports(dealt), {})
         sizes = np.array([len(payload or b"") for payload in payloads], np.int64)
-        return cls(backend, state.kinds, (kept,), np.zeros(keys.count, np.int64), sizes)
+        return cls(backend, state.kinds, _layers(backend, _whole(kept, keys.count)), sizes)
 
     @classmethod
     def of(cls, *states: SparkState) -> LayeredState:
@@ -130,7 +122,7 @@ class LayeredState(State):
         found = backend.collect("sizes", frame.select("key", F.length("payload").alias("bytes")))
         sizes = np.zeros(keys.count, np.int64)
         sizes[found.column("key").to_numpy()] = found.column("bytes").fill_null(0).to_numpy()
-        return cls(backend, kinds, (Kept(frame, layers),), np.zeros(keys.count, np.int64), sizes)
+        return cls(backend, kinds, _layers(backend, _whole(Kept(frame, layers), keys.count)), sizes)
 
     # --- supersteps --------------------------------------------------------------------------
 
@@ -158,7 +150,7 @@ class LayeredState(State):
             return self, self._fetched(what, touched).run(*operations)[1]
         task = workers.reporting(operations, self.kinds)
         answers = self._backend.collect(
-            what, self._as_cells(self._rows(touched)).mapInArrow(task, f"reports {workers.REPORT}")
+            what, self._as_cells(self.layers.rows(touched)).mapInArrow(task, f"reports {workers.REPORT}")
         )
         return self, workers.read_reports(answers, operations).results()
 
@@ -176,7 +168,7 @@ class LayeredState(State):
         """Bring stripes to the driver: one job, none for no stripes."""
         table = pa.table({"key": pa.array([], pa.int64()), "payload": pa.array([], pa.binary())})
         if len(keys):
-            table = self._backend.collect(what, self._rows(keys))
+            table = self._backend.collect(what, self.layers.rows(keys))
         found: dict[str, dict[tuple[int, int], Block]] = {name: {} for name in self.kinds}
         for key, payload in zip(table.column("key").to_pylist(), table.column("payload"), strict=True):
             name, stripe = self._keys.locate(key)
@@ -194,35 +186,20 @@ class LayeredState(State):
     ) -> tuple[State, tuple[Any, ...]]:
         """Make a layer of the stripes touched, and of the layers that are not larger."""
         shipped, strips = self._shipped(operations)
-        rows = self._rows(touched)
+        rows = self.layers.rows(touched)
         for name, slices in strips.items():
             rows = rows.join(F.broadcast(slices), "key", "left").withColumnRenamed("slice", name)
         task = rewriting(shipped, self.kinds, self._keys)
         new = rows.mapInArrow(task, f"key bigint, payload binary, reports {workers.REPORT}")
-        absorbed, carried = self._absorbed(touched)
+        carried = self.layers.absorbed(touched, self.sizes)
         if len(carried):
-            new = new.unionAll(self._rows(carried).select("*", _no_reports()))
+            new = new.unionAll(with_no_reports(self.layers.rows(carried)))
         kept, reports = self._backend.keep(what, new.coalesce(self._backend.parallelism), {})
-        holder, sizes = self.holder.copy(), self.sizes.copy()
-        holder[touched] = holder[carried] = len(self.layers) - absorbed
+        sizes, written = self.sizes.copy(), np.union1d(touched, carried)
         found, results = read_written(reports, operations)
         sizes[found[:, 0]] = found[:, 1]
-        layers = (*self.layers[: len(self.layers) - absorbed], kept)
-        return LayeredState(self._backend, self.kinds, layers, holder, sizes, self._keys), results
-
-    def _absorbed(self, touched: Indices) -> tuple[int, Indices]:
-        """How many of the last layers the new one absorbs, and which of their stripes are still the newest."""
-        left, fresh, carried = self.holder.copy(), int(self.sizes[touched].sum()), [np.zeros(0, np.int64)]
-        left[touched] = -1
-        count = 0
-        while count < len(self.layers):
-            alive = np.flatnonzero(left == len(self.layers) - 1 - count)
-            size = int(self.sizes[alive].sum())
-            if size > fresh:
-                break
-            carried.append(alive)
-            fresh, count = fresh + size, count + 1
-        return count, np.concatenate(carried)
+        layers = self.layers.replaced(written, Layer(kept, written, len(written)))
+        return LayeredState(self._backend, self.kinds, layers, sizes, self._keys), results
 
     def _shipped(
         self, operations: tuple[Operation[Any], ...]
@@ -243,24 +220,10 @@ class LayeredState(State):
 
     # --- DataFrames --------------------------------------------------------------------------
 
-    def _rows(self, keys: Indices) -> DataFrame:
-        """The stripes of these keys as a DataFrame ``key, payload``, from the layers that hold them."""
-        ensure_open(self._backend.spark)
-        parts, holder = [], self.holder[keys]
-        for number, layer in enumerate(self.layers):
-            here = keys[holder == number]
-            if len(here):
-                alone = len(self.layers) == 1 and len(here) == self._keys.count
-                parts.append(layer.frame if alone else layer.frame.where(_among(here)))
-        if not parts:
-            parts = [self.layers[0].frame.where(F.lit(False))]
-        joined = reduce(sql.DataFrame.unionAll, parts)
-        return joined.coalesce(self._backend.parallelism) if len(parts) > 1 else joined
-
     def stripes(self, name: str, *, absent: bool = False) -> DataFrame:
         """The stripes of one matrix, if ``absent`` the empty ones too: ``bi int, payload binary``. No job."""
         keys = self._keys_of(name)
-        rows = self._rows(keys if absent else keys[self.sizes[keys] > 0])
+        rows = self.layers.rows(keys if absent else keys[self.sizes[keys] > 0])
         return rows.select(F.expr(self._keys.stripe(name)).alias("bi"), "payload")
 
     def _as_cells(self, rows: DataFrame) -> DataFrame:
@@ -275,7 +238,7 @@ class LayeredState(State):
         kept = []
         for name in self.kinds:
             bi = F.expr(self._keys.stripe(name)).alias("bi")
-            rows = self._rows(self._keys_of(name))
+            rows = self.layers.rows(self._keys_of(name))
             kept.append(Kept(rows.select(bi, F.lit(0).alias("bj"), F.col("payload").alias(name)), self.layers))
         return SparkState(self._backend, self.kinds, tuple(kept))
 
@@ -321,18 +284,16 @@ class LayeredState(State):
         return self._fetched("to this process", np.flatnonzero(self.sizes))
 
 
-def _among(keys: Indices) -> Column:
-    """The condition that ``key`` is one of these ascending ones, as one text: ``isin`` calls the JVM for each."""
-    breaks = np.flatnonzero(np.diff(keys) != 1)
-    if len(keys) > LONG_LIST and len(breaks) < MOST_RUNS:
-        firsts, lasts = keys[np.append(0, breaks + 1)], keys[np.append(breaks, len(keys) - 1)]
-        runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
-        return F.expr(" OR ".join(f"key BETWEEN {first} AND {last}" for first, last in runs))
-    padding = range(-1, len(keys) - LEAST_KEYS - 1, -1)  # no key is negative
-    return F.expr(f"key IN ({', '.join(map(str, [*keys.tolist(), *padding]))})")
+def _layers(backend: SparkBackend, layer: Layer) -> Layers:
+    return Layers(backend, "key", [layer])
 
 
-def _absent(backend: SparkBackend, first: int, stop: int) -> Kept:
+def _whole(kept: Kept, count: int) -> Layer:
+    """A layer of all stripes."""
+    return Layer(kept, np.arange(count), count)
+
+
+def _absent(backend: SparkBackend, first: int, stop: int) -> Layer:
     """A layer of the stripes from ``first`` on, all of them zero."""
     ensure_open(backend.spark)
     count, parts = stop - first, backend.parallelism
@@ -340,8 +301,4 @@ def _absent(backend: SparkBackend, first: int, stop: int) -> Kept:
     key = F.expr(f"(id % {per}) * {parts} + id DIV {per} + {first}").alias("key")
     cells = backend.spark.range(0, per * parts, 1, parts).select(key).where(F.col("key") < stop)
     frame = cells.select("key", F.lit(None).cast("binary").alias("payload"))
-    return Kept(frame, frame)
-
-
-def _no_reports() -> Column:
-    return F.lit(None).cast(workers.REPORT).alias("reports")
+    return Layer(Kept(frame, frame), np.arange(first, stop), count)

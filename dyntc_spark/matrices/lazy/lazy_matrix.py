@@ -161,7 +161,7 @@ class LazyMatrix:
     def fill(self, *operations: Operation[Any]) -> tuple[Any, ...]:
         """Start again with what ``operations`` write into ``by_row`` and ``by_column``: on Spark one job.
 
-        Gives the result of each operation.
+        Return the result of each operation.
         """
         state, results = self._zero().run(*operations)
         self._start(state)
@@ -277,7 +277,7 @@ class LazyMatrix:
         operations = (ReadLines(name, self.ring, each) for name, each in lines.items())
         lazy_rows, lazy_columns = self.state.run(*operations)[1]
         started = time.perf_counter()
-        for buffers in self._pending():
+        for buffers in self.pending:
             lazy_rows = buffers.add_rows(lazy_rows, down)
             lazy_columns = buffers.add_columns(lazy_columns, across)
         self._costs.note_reading(time.perf_counter() - started)
@@ -300,7 +300,7 @@ class LazyMatrix:
         grid = self._kinds[BY_ROW].grid
         rows, columns = grid.down.ids(places[:, 0], "row"), grid.across.ids(places[:, 1], "column")
         (found,) = self.state.run(ReadEntries(BY_ROW, self.ring, Lines(grid, rows), columns))[1]
-        for buffers in self._pending():
+        for buffers in self.pending:
             found = found + buffers.entries(rows, columns)
         if self.ring.modulus is None:
             return np.asarray(found[0])
@@ -330,7 +330,7 @@ class LazyMatrix:
     @property
     def rank(self) -> int:
         """Updates that *Lazy* lacks: ``t``, and in the worst-case variant those being folded."""
-        return sum(buffers.rank for buffers in self._pending())
+        return sum(buffers.rank for buffers in self.pending)
 
     @property
     def capacity(self) -> int:
@@ -346,7 +346,8 @@ class LazyMatrix:
     @property
     def pending(self) -> tuple[Buffers, ...]:
         """The buffers that reads have to add: the active ones and those being folded."""
-        return tuple(self._pending())
+        frozen = (self._rebuild.buffers,) if self._rebuild is not None else ()
+        return tuple(buffers for buffers in (*frozen, self._buffers) if buffers.rank)
 
     def stats(self) -> Mapping[str, Any]:
         """What the matrix can say about its size and its work."""
@@ -354,7 +355,7 @@ class LazyMatrix:
             "rank": self.rank,
             "capacity": self.capacity,
             "epsilon": math.log(self.capacity) / math.log(max(2, *self.shape)),
-            "buffer_bytes": sum(buffers.stored_bytes for buffers in self._pending()),
+            "buffer_bytes": sum(buffers.stored_bytes for buffers in self.pending),
             "rebuilds": self._costs.rebuilds,
             "rebuilding": self._rebuild is not None,
             "products_last_update": self._costs.work,
@@ -371,10 +372,6 @@ class LazyMatrix:
         if isinstance(self.backend, SparkBackend):
             return LayeredState.from_local(self.backend, state)
         return self.backend.from_local(state)
-
-    def _pending(self) -> list[Buffers]:
-        frozen = [self._rebuild.buffers] if self._rebuild is not None else []
-        return [buffers for buffers in (*frozen, self._buffers) if buffers.rank]
 
     def _fill_with(self, j: Sparse, i: Sparse) -> float:
         """How full the active buffers would be with these lines: 1 is full."""

@@ -82,7 +82,7 @@ class Rebuild:
         return int(self._cost[-1]) if len(self._cost) else 0
 
     def advance(self, share: float) -> int:
-        """Run pieces until this share of the work is behind us, in one superstep; give the products formed."""
+        """Run pieces until this share of the work is behind us, in one superstep; return the products formed."""
         first, stop = self._next, len(self._cost)
         if share < 1 and stop:
             stop = max(first, int(np.searchsorted(self._weight, share * self._weight[-1], side="right")))

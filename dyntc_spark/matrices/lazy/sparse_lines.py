@@ -128,26 +128,6 @@ def split(coefficients: Sparse, lines: Sparse, some: Indices) -> tuple[tuple[Spa
     return first, second
 
 
-def with_units(lines: Sparse, ids: Indices) -> Sparse:
-    """Return each line with a 1 at its own id, where it must have no entry yet.
-
-    Examples
-    --------
-    >>> from dyntc_spark.kernels.sparse import from_coordinates
-    >>> lines = with_units(from_coordinates([0, 1], [3, 0], [5, 5], (2, 4)), np.array([1, 2]))
-    >>> lines.rows.tolist(), lines.columns.tolist(), lines.values.tolist()
-    ([0, 0, 1, 1], [1, 3, 0, 2], [[1, 5, 5, 1]])
-    """
-    own = np.arange(len(ids))
-    places = np.searchsorted(lines.rows.astype(np.int64) << 32 | lines.columns, own << 32 | ids)
-    return Sparse(
-        lines.shape,
-        np.insert(lines.rows, places, own.astype(np.int32)),
-        np.insert(lines.columns, places, ids.astype(np.int32)),
-        np.insert(lines.values, places, 1, axis=1),
-    )
-
-
 def dot(left: Sparse, right: Sparse, x: Indices, y: Indices, modulus: Modulus) -> Ints:
     """Return the inner product of line ``x[q]`` of ``left`` and line ``y[q]`` of ``right``: ``values[plane, q]``."""
     out = np.zeros((len(left.values), len(x)), np.int64)

@@ -190,7 +190,7 @@ class BooleanPolynomial:
         return results
 
     def reset(self, name: str, entries: Any) -> tuple[Indices, Indices]:  # noqa: ANN401  (arrays)
-        """Reset(ΔX, X): ``X -= ΔX``; give rows and columns of the entries of ``Y`` that became 0.
+        """Reset(ΔX, X): ``X -= ΔX``; return rows and columns of the entries of ``Y`` that became 0.
 
         Entries that are not there are left out, and nothing pending is revealed.
         """
@@ -208,7 +208,7 @@ class BooleanPolynomial:
         return gone.rows, gone.columns
 
     def _rebuilt(self, state: State) -> tuple[Indices, Indices]:
-        """Evaluate the polynomial again; give where ``Y`` became 0."""
+        """Evaluate the polynomial again; return where ``Y`` became 0."""
         after = Changing.init(self.layout, state, self.time + 1)
         both = self._state.select({SUM: "before"}).join(after.state.select({SUM: "after"}))
         _, ((rows, columns),) = both.run(Vanished("before", "after", self.layout.kinds[SUM].grid))

@@ -1,19 +1,25 @@
 """A batch of edges as one update of ``M = (I - W)⁻¹``: Sherman, Morrison and Woodbury for changed rows or columns.
 
-Let the rows ``S`` of ``W`` change by ``D``. Then::
+``W`` holds the weights of the edges: random ones (``algebraic``), or 1 each, and then ``M`` holds numbers of paths
+(``path_counting``). Let the rows ``S`` of ``W`` change by ``D``. Then::
 
     M' = M + M[:,S] · X,        X = D·M + B·X,        B = (D·M)[:,S]
 
 which has a solution exactly when ``I - W'`` has an inverse, for ``det(I - B) = det(I - W')/det(I - W)``.
 The mirror image takes columns ``T`` in place of rows. Both need the same lines of ``M``: the columns
 of the changed sources and the rows of the changed targets. The rank is the number of distinct
-sources or of distinct targets, whichever are fewer, or of some of each (edges at one vertex in
-both directions have rank 2).
+sources or of distinct targets, whichever are fewer, or of some of each: edges at one vertex ``v`` are a row (those
+out of ``v``) and a column (those into it), so that they have rank 2. For one edge ``(x, y)`` of weight 1 this is
+``Insert`` and ``Delete`` of section 7: ``J = M[:,x]``, ``I = ± M[y,:]``.
+
+Line ``s`` of ``B`` has an entry at ``s'`` only if a path of old and new edges leads from ``s`` to ``s'``. So, where old
+and new edges together have no cycle, ``B`` is strictly triangular in some order: ``X`` follows by substitution, without
+division, and no prime can make the system singular (``solve``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeAlias
 
@@ -22,7 +28,6 @@ import numpy.typing as npt
 
 from dyntc_spark.blocks.rings import Ring
 from dyntc_spark.edges import Edges
-from dyntc_spark.engines.algebraic.path_update import Change
 from dyntc_spark.engines.algebraic.solve import solved
 from dyntc_spark.engines.transfer import DRIVER_BYTES, UPDATE_BYTES
 from dyntc_spark.kernels import sparse
@@ -32,6 +37,19 @@ from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.buffers import Buffers
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.sizes import exceeds, update_exceeds
+
+
+class Change(NamedTuple):
+    """Edges, and by how much their weights change: ``weights[plane, edge]``, in ``[0, p)``."""
+
+    edges: Edges
+    weights: Ints
+
+
+def signed(inserted: Edges, deleted: Edges) -> tuple[Edges, Indices]:
+    """Return the edges of a batch, with 1 for an insertion and -1 for a deletion."""
+    signs = np.repeat(np.array([1, -1]), [len(inserted), len(deleted)])
+    return Edges.joined([inserted, deleted]), signs
 
 
 class Factors(NamedTuple):
@@ -56,50 +74,80 @@ class Lines(NamedTuple):
         columns, rows = part.add_columns(self.columns, self.sources), part.add_rows(self.rows, self.targets)
         return Lines(self.sources, columns, self.targets, rows)
 
+    @property
+    def ancestors(self) -> Indices:
+        """The vertices that reach one of the sources, ascending: a pass over a flag for each vertex, no sort."""
+        flags = np.zeros(self.columns.shape[1], np.bool_)
+        flags[self.columns.columns] = flags[self.sources] = True
+        return np.flatnonzero(flags)
 
-Step: TypeAlias = Callable[[Edges, Ints, Lines, Ring, int | None], Factors]
+
+Step: TypeAlias = Callable[[Change, Lines, Ring, int | None], Factors]
 
 
 def factors(
-    edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None = None, *, parts: int = 1
+    changes: Sequence[Change], lines: Lines, ring: Ring, reach: int | None = None, *, parts: int = 1
 ) -> Factors:
-    """Return the update for edges whose weights change by ``weights[plane, edge]``, in ``[0, p)``.
+    """Return the update for changes that follow each other.
 
-    A batch in ``parts`` is a sequence of updates, each of some of the changed rows or columns: each solves a system of
+    A change in ``parts`` is a sequence of updates, each of some of the changed rows or columns: each solves a system of
     its own, and the lines that the later ones need are brought up to date here, without another job.
 
     Raises ``SingularMatrixError`` when the changed matrix has no inverse modulo one of the primes (or one between two
     updates), and ``LargeSystem`` when a component of a system has more than ``reach`` lines.
     """
-    by_row = Change(edges, np.ones(len(edges), np.int64), np.zeros(0, np.int64)).by_rows()
     found: list[Factors] = []
-    pieces = _pieces(edges.sources, by_row, parts, _row_step) + _pieces(edges.targets, ~by_row, parts, _column_step)
-    for chosen, step in pieces:
-        if found:
-            lines = lines.updated(found[-1], ring)
-        part = Edges(edges.sources[chosen], edges.targets[chosen])
-        found.append(step(part, weights[:, chosen], lines, ring, reach))
+    for change in changes:
+        for piece, step in _pieces(change, parts):
+            if found:
+                lines = lines.updated(found[-1], ring)
+            found.append(step(piece, lines, ring, reach))
     return Factors(*(reduce(sparse_lines.stacked, side) for side in zip(*found, strict=True)))
 
 
-def _pieces(ends: Indices, chosen: npt.NDArray[np.bool_], parts: int, step: Step) -> list[tuple[Indices, Step]]:
-    """Deal the chosen edges out to updates, all edges of a changed line to one of them."""
-    places = np.flatnonzero(chosen)
-    changed, line = np.unique(ends[places], return_inverse=True)
-    each = -(-len(changed) // parts) if len(changed) else 1
-    return [(places[line // each == part], step) for part in range(-(-len(changed) // each))]
+def _pieces(change: Change, parts: int) -> Iterator[tuple[Change, Step]]:
+    """Deal the edges out to updates, all edges of a changed line to one of them."""
+    edges, weights = change
+    by_row = _by_row(edges)
+    for ends, chosen, step in ((edges.sources, by_row, _row_step), (edges.targets, ~by_row, _column_step)):
+        places = np.flatnonzero(chosen)
+        changed, line = np.unique(ends[places], return_inverse=True)
+        each = -(-len(changed) // parts) if len(changed) else 1
+        for part in range(-(-len(changed) // each)):
+            own = places[line // each == part]
+            yield Change(edges.where(own), weights[:, own]), step
 
 
-def _row_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None) -> Factors:
+def _by_row(edges: Edges) -> npt.NDArray[np.bool_]:
+    """Which edges to change through the row of their source, so that the rank is small; the others by column."""
+    every = np.ones(len(edges), bool)
+    source, out_degree = _numbered(edges.sources)
+    target, in_degree = _numbered(edges.targets)
+    busier = out_degree[source] >= in_degree[target]
+    mixed = len(np.unique(source[busier])) + len(np.unique(target[~busier]))
+    if mixed < min(len(out_degree), len(in_degree)):
+        return busier
+    return every if len(out_degree) <= len(in_degree) else ~every
+
+
+def _numbered(vertices: Indices) -> tuple[Indices, Indices]:
+    """Return each vertex as a number among the distinct ones, and how often each of these occurs."""
+    _, number, count = np.unique(vertices, return_inverse=True, return_counts=True)
+    return number, count
+
+
+def _row_step(change: Change, lines: Lines, ring: Ring, reach: int | None) -> Factors:
     """``J = M[:,S]`` and ``I = X``."""
+    edges, weights = change
     changed = np.unique(edges.sources)
     d = _change(edges.sources, changed, edges.targets, lines.targets, weights, ring)
     x = _solved(d, lines.rows, changed, ring, reach)
     return Factors(sparse.take_rows(lines.columns, np.searchsorted(lines.sources, changed)), x)
 
 
-def _column_step(edges: Edges, weights: Ints, lines: Lines, ring: Ring, reach: int | None) -> Factors:
+def _column_step(change: Change, lines: Lines, ring: Ring, reach: int | None) -> Factors:
     """The mirror image: ``J = X`` and ``I = M[T,:]``."""
+    edges, weights = change
     changed = np.unique(edges.targets)
     d = _change(edges.targets, changed, edges.sources, lines.sources, weights, ring)
     x = _solved(d, lines.columns, changed, ring, reach)
