@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.errors import MissingColumnError, OptionError
+from dyntc_spark.errors import InputError, MissingColumnError, OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs import Ends, read_vertices
@@ -77,12 +77,13 @@ def pair_of(source: Vertex, target: Vertex) -> Ends:
 
 @contextmanager
 def for_one_pair(question: str) -> Iterator[None]:
-    """Where a table of pairs lacks a column, let the error say as well how one pair is asked."""
+    """Where something else comes than a table of pairs, let the error say as well how one pair is asked."""
     try:
         yield
-    except MissingColumnError as error:
-        remedy = f"{error.remedy} For one pair: {question}(a, b)."
-        raise MissingColumnError(error.expected, error.came, remedy) from error
+    except InputError as error:
+        if type(error) not in {InputError, MissingColumnError}:
+            raise
+        raise type(error)(error.expected, error.came, f"{error.remedy} For one pair: {question}(a, b).") from error
 
 
 def reachable(closure: Reachability, pairs: Edges) -> npt.NDArray[np.bool_]:

@@ -155,6 +155,8 @@ def test_questions_that_cannot_be_asked():
     with pytest.raises(UnknownVertexError, match="'x'"):
         c.arrow.distance([("a", "x")])
     assert c.arrow.distance([("a", "x"), ("a", "b")], unknown="false")["distance"].to_pylist() == [None, 1]
+    with pytest.raises(InputError, match=r"got str\..*For one pair: distance\(a, b\)"):
+        c.distance("a")
     with pytest.raises(OptionError, match="top, a number of vertices"):
         c.arrow.impact(top=-1)
     with pytest.raises(OptionError, match="by='ancestors'"):
