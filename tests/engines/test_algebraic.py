@@ -74,7 +74,7 @@ def test_large_components_are_born_and_broken(n, degree):
 
 
 def test_a_cycle_is_closed_and_opened_by_one_edge(backend):
-    n = 150
+    n = 80
     chain = [(v, v + 1) for v in range(n - 1)]
     pair = Pair(n, chain, backend, seed=3)
     for new, gone in (([(n - 1, 0)], []), ([], [(n - 1, 0)]), ([(n - 1, 0), (3, 3)], []), ([(40, 0)], [(70, 71)])):

@@ -105,7 +105,7 @@ def test_one_edge_makes_a_giant_component_and_its_deletion_breaks_it(debian):
 
 
 def test_part_of_it_on_spark(debian, spark):
-    n = 6_000
+    n = 2_000
     inside = (debian.edges.sources < n) & (debian.edges.targets < n)
     edges = Edges(debian.edges.sources[inside], debian.edges.targets[inside])
     engine, twin = Algebraic(SparkBackend(spark), seed=1), Lanes()

@@ -1,6 +1,6 @@
 """The stripes of an acyclic graph: which numbers its components get, and who builds which stripes.
 
-Two numberings are tried on a few stripes. Then all are built, by as many threads as there
+Two numberings are tried on a few blocks of stripes. Then all are built, by as many threads as there
 are cores where that pays: a stripe never asks another stripe.
 """
 
@@ -20,8 +20,8 @@ from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
 UNBOUNDED = 2**62
 #: Ranges of stripes that threads build side by side, for each core; and components from which on that pays.
 RANGES, MANY = 4, 1 << 14
-#: Most stripes that are built by both numberings, to see which takes less room; and components from which on.
-SAMPLES, WORTH_A_SAMPLE = 24, 1 << 10
+#: Most blocks of stripes that are built by both numberings, to see which takes less room; and components from which on.
+SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
 #: What the depth-first numbers have to take beside those of the tree cover, for a sample is not exact.
 CLEARLY_LESS = 0.9
 #: Room for stripes that batches write, in parts of what a small closure takes, and of what a large one takes, from so
@@ -42,18 +42,19 @@ def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
         return cover
     search = _plan(offsets, targets, np.arange(count, dtype=np.int32))
     total = -(-count // width)
-    samples = min(SAMPLES, 8 + total // 32)
+    samples = min(SAMPLES, 2 + total // (16 * build.TOGETHER))
     begins = [(2 * k + 1) * total // (2 * samples) for k in range(samples)]
     most = CLEARLY_LESS * _sampled(cover, width, begins, UNBOUNDED)
     return search if _sampled(search, width, begins, most) < most else cover
 
 
 def _sampled(plan: build.Plan, width: int, begins: list[int], most: float) -> int:
-    """Return how many bytes some stripes take, or a number above ``most`` if there are more."""
-    taken, sweep = 0, build.new_sweep(plan)
+    """Return how many bytes some blocks of stripes take, or a number above ``most`` if there are more."""
+    taken, total, sweep = 0, -(-len(plan.indices) // width), build.new_sweep(plan)
     numbers, words = pools(0, 0)
     for begin in begins:
-        _, used, _ = build.build_into(plan, sweep, width, begin, begin + 1, UNBOUNDED, numbers, words)
+        end = min(begin + build.TOGETHER, total)
+        _, used, _ = build.build_into(plan, sweep, width, begin, end, UNBOUNDED, numbers, words)
         taken += _bytes(*used)
         if taken > most:
             break
