@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import random
 import shutil
+import uuid
 
 import pytest
 
@@ -299,6 +301,34 @@ def test_old_versions_go(location, monkeypatch, stopped):
     opened.vacuum(1, files=False)
     same(LabelledGraph.open(location), opened)
     assert store._required(opened._store.place).column("version").unique().to_pylist() == [5]
+
+
+@pytest.mark.parametrize("tokens", ["12", "21"])
+def test_two_that_let_versions_go_at_once_leave_one_base(location, monkeypatch, tokens):
+    """A location that is no folder of this machine has no lock that would keep them apart."""
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(location)
+    g.insert([("eve", "staff", "member")])
+    one, other = LabelledGraph.open(location), LabelledGraph.open(location)
+    monkeypatch.setattr(Place, "writing", lambda _: contextlib.nullcontext())
+    draw, left = uuid.uuid4, [uuid.UUID(32 * digit) for digit in tokens]
+    monkeypatch.setattr(uuid, "uuid4", lambda: left.pop(0) if left else draw())
+    append, delete, later = Place.append, Place.delete, []
+
+    def between(place, *rest):
+        """Let the other one do all but its deletion."""
+        monkeypatch.setattr(Place, "append", append)
+        monkeypatch.setattr(Place, "delete", lambda *call: later.append(call))
+        other.vacuum(1, files=False)
+        monkeypatch.setattr(Place, "delete", delete)
+        append(place, *rest)
+
+    monkeypatch.setattr(Place, "append", between)
+    one.vacuum(1, files=False)
+    (call,) = later
+    delete(*call)
+    monkeypatch.undo()
+    same(LabelledGraph.open(location), g)
 
 
 def test_what_cannot_be_let_go(location):

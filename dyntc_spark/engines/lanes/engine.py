@@ -11,6 +11,7 @@ The graph is always in this process. The stripes are there, too, or on Spark (``
 from __future__ import annotations
 
 import copy
+import logging
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, LANES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_log = logging.getLogger(__name__)
 
 #: Stripes may take so many times as many bytes as after a build, and so many more, before components get new numbers;
 #: after so many batches somebody looks.
@@ -117,8 +120,11 @@ class Lanes(Answering, Engine):
         self._change = change
         self._batches += 1
         if self._batches % LOOK_AFTER == 0 and self._state.row_bytes > MOST_GROWTH * self._built + LEAST_GROWTH:
-            self._build(EdgeSet.of(self.edges), n)
-            self._change = change  # the pairs are the same, whatever their numbers
+            try:
+                self._build(EdgeSet.of(self.edges), n)
+                self._change = change  # the pairs are the same, whatever their numbers
+            except Exception as error:  # noqa: BLE001  (the batch is done: whoever hears of an error takes it back)
+                _log.warning("The components of a closure in lanes keep their numbers: %s", error)
         self._seconds = time.perf_counter() - started
 
     def changes(self) -> tuple[Edges, Edges] | None:

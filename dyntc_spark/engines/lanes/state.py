@@ -114,9 +114,8 @@ class State:
         self.most_looks = max(made.looks, made.place.least_looks)
         self._graph = new_graph(adjacency, component, members, plan.numbers, room)
         self._unmade: EdgeSet | None = None  # the edges of the working graph, where that is still to be made
-        self._used = stripes.sizes(made.stripes)  # of the pools
         version = Version(self.graph.members, padded(made.stripes, stripe_count), vertices, len(adjacency[1]))
-        self.closure = Closure(version, made.place)
+        self._held = Closure(version, made.place), stripes.sizes(made.stripes)  # and what is used of its pools
         self._scratch = slots.scratch(room)
         self._pools = Recycled()
         self._deleting, self._inserting = GivenUp(), GivenUp()
@@ -126,9 +125,23 @@ class State:
 
         The working graph is made when it is first needed. ``looks``: about as many as a build takes.
         """
-        self.closure = Closure(version, self.closure.place)
+        self._held = Closure(version, self.closure.place), used
         self.most_looks = max(looks, self.closure.place.least_looks)
-        self._used, self._unmade = used, edges
+        self._unmade = edges
+
+    @property
+    def closure(self) -> Closure:
+        """The closure that answers; it and what is used of its pools are replaced at once, for a batch may fail."""
+        return self._held[0]
+
+    @closure.setter
+    def closure(self, other: Closure) -> None:
+        self._held = other, self._used
+
+    @property
+    def _used(self) -> tuple[int, int]:
+        """How many numbers and words of the pools are used, by older versions, too."""
+        return self._held[1]
 
     @property
     def graph(self) -> Graph:
@@ -200,12 +213,12 @@ class State:
         near = place.near(version.stripes, concerned)
         if isinstance(near, TooMany):
             return near
-        if near.stripes is not version.stripes:  # some were dropped
-            self._used = stripes.sizes(near.stripes)
-        held = near.stripes
+        held, used = near.stripes, self._used
+        if held is not version.stripes:  # some were dropped
+            used = stripes.sizes(held)
         if near.more is not None:
-            held, self._used, _ = steps.brought(Held(held, self._used, self._pools), near.which, near.more)
-        self.closure = Closure(version._replace(stripes=held), near.place)
+            held, used, _ = steps.brought(Held(held, used, self._pools), near.which, near.more)
+        self._held = Closure(version._replace(stripes=held), near.place), used
         return None
 
     def _concerned(self, lost: Lost, parts: Merges, inserted: Offsets) -> Ids:
@@ -241,27 +254,35 @@ class State:
                 return self._build_all(parts, merges, edges)
             held = grown.held
             altered = np.union1d(altered, grown.altered) if len(altered) else grown.altered
-        self._used = held.used
         place = self.closure.place.noted(altered, held.stripes, self.graph.members.size, self._plan)
-        return self._changed(held.stripes, place, altered, (parts, merges), edges, HERE)
+        return self._changed(held.stripes, held.used, place, altered, (parts, merges), edges, HERE)
 
     def _build(self, parts: Merges, inserted: Offsets, edges: int) -> Change:
         """Insert edges, and build all stripes."""
         return self._build_all(parts, self._insert(inserted), edges)
 
     def _build_all(self, parts: Merges, merges: Merges, edges: int) -> Change:
-        held, place = self._built()
-        return self._changed(held, place, np.arange(len(held.starts), dtype=np.int32), (parts, merges), edges, BUILT)
+        held, used, place = self._built()
+        altered = np.arange(len(held.starts), dtype=np.int32)
+        return self._changed(held, used, place, altered, (parts, merges), edges, BUILT)
 
     def _changed(
-        self, held: Stripes, place: Place, altered: Ids, members: tuple[Merges, Merges], edges: int, made: str
+        self,
+        held: Stripes,
+        used: tuple[int, int],
+        place: Place,
+        altered: Ids,
+        members: tuple[Merges, Merges],
+        edges: int,
+        made: str,
     ) -> Change:
-        """Let other stripes answer; return what changed."""
+        """Let other stripes answer, as the last step; return what changed."""
         before = self.closure
-        self.closure = Closure(Version(self.graph.members, held, before.version.vertices, edges), place)
+        after = Closure(Version(self.graph.members, held, before.version.vertices, edges), place)
         words, looked = self._scratch.counts[[slots.CHANGED, slots.LOOKED]].tolist()
-        change = Change(before, self.closure, altered, _changed(*members), words, looked, made)
+        change = Change(before, after, altered, _changed(*members), words, looked, made)
         place.recount(change)
+        self._held = after, used
         return change
 
     def _apart(self, work: Batch, elsewhere: TooMany, edges: int) -> Change:
@@ -271,19 +292,18 @@ class State:
         found = place.apart(work, version.stripes, which)
         merges = self._insert(work.inserted)
         found = found or place.rebuilt(self._plan(), self.graph.members.size, version.stripes, which)
-        self.closure = Closure(Version(self.graph.members, found.stripes, version.vertices, edges), found.place)
-        return Change(
-            before, self.closure, found.altered, _changed(work.parts, merges), found.words, found.looked, APART
-        )
+        after = Closure(Version(self.graph.members, found.stripes, version.vertices, edges), found.place)
+        change = Change(before, after, found.altered, _changed(work.parts, merges), found.words, found.looked, APART)
+        self.closure = after
+        return change
 
-    def _built(self) -> tuple[Stripes, Place]:
+    def _built(self) -> tuple[Stripes, tuple[int, int], Place]:
         """Build all stripes of the working graph, with the numbers that it has."""
         held = self.version.stripes
         count = len(held.starts)
         made = self.closure.place.built(self._plan(), self.graph.members.size, held.width, count, self._budget)
         self.most_looks = max(made.looks, made.place.least_looks)
-        self._used = stripes.sizes(made.stripes)
-        return padded(made.stripes, count), made.place
+        return padded(made.stripes, count), stripes.sizes(made.stripes), made.place
 
     def _plan(self) -> build.Plan:
         """Return the working graph without its cycles, with the numbers that it has."""
@@ -296,8 +316,7 @@ class State:
         used = stripes.sizes(taken)
         held = stripes.compacted(taken, *pools(*used))  # batches write behind what is used
         other = copy.copy(self)
-        other.closure = Closure(version._replace(stripes=held), there)
-        other._used, other._pools = used, Recycled()  # noqa: SLF001  (one of us)
+        other._held, other._pools = (Closure(version._replace(stripes=held), there), used), Recycled()  # noqa: SLF001
         return other
 
     def trial(self) -> State:
@@ -316,8 +335,8 @@ class State:
     def restore(self, edges: EdgeSet) -> None:
         """Make the working graph again, of the edges that the closure has, after a batch that failed."""
         version = self.version
+        self._scratch = slots.scratch(len(version.members.size))  # first: no kernel may see a larger graph without it
         self.graph = made_again(edges.adjacency(version.vertices), version.members, version.vertices)
-        self._scratch = slots.scratch(len(version.members.size))
 
     def grow(self, vertices: int) -> None:
         """Add vertices without edges: linear in these, and now and then in all."""

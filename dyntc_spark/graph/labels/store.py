@@ -53,6 +53,9 @@ COMPACT_VERSIONS = 64
 
 _COLUMNS = ("version", "token", "op", "src", "dst", "label")
 _COMMIT, _VERTEX, _DROP, _BATCH, _BASE = "commit", "vertex", "drop", "batch", "base"
+#: Tokens of bases begin with it: they come after all others, so that nobody deletes the base that counts, also when
+#: another one has been appended since it was looked for.
+_LAST = "z"
 _log = logging.getLogger(__name__)
 
 
@@ -172,10 +175,10 @@ class LabelledStore:
                 past, edges, vertices = loaded(self.place, oldest)
                 notes = [(_BASE, None), *((_BATCH, name) for name in sorted(past.batches))]
                 whole = Change.to(edges.with_vertices(vertices))
-                self.place.append(TABLE, self._table(oldest, uuid.uuid4().hex, whole, notes))
+                self.place.append(TABLE, self._table(oldest, _LAST + uuid.uuid4().hex[1:], whole, notes))
             base = _base(_required(self.place))
             if base is not None:
-                self.place.delete(TABLE, f"version < {base[0]} OR (version = {base[0]} AND token <> '{base[1]}')")
+                self.place.delete(TABLE, f"version < {base[0]} OR (version = {base[0]} AND token < '{base[1]}')")
             if files:
                 self.place.compact(TABLE)
                 self.place.clear_files(TABLE)

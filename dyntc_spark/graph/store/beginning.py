@@ -35,7 +35,7 @@ class Checkpoint:
             checkpoint.require_runs(self.place, self.commit)
         except (DamagedBlockError, StorageError) as error:
             _log.warning(
-                "The closure at %s is built again from its edges; save() or repair() writes a whole checkpoint: %s",
+                "The closure at %s is built again from its edges; repair() writes a whole checkpoint: %s",
                 self.place.location,
                 error,
             )

@@ -77,7 +77,8 @@ def write(place: Place, version: int, token: str, content: Content, *, upgrading
         return {}
     options = {"mergeSchema": "true"} if upgrading else None
     kept, parted = vertices.set_column(1, "vertex", to_storage(vertices.column("vertex").combine_chunks())), runs
-    if PART in (place.columns("runs") or [PART]):  # a table keeps the columns that it was made with
+    # A table keeps the columns that it was made with; one of the two may be lost, or may not have been made yet.
+    if PART in (place.columns("runs") or place.columns("vertices") or [PART]):
         shift = _shift(vertices)
         kept, parted = _with_parts(kept, shift), _with_parts(runs, shift)
     steps.run("vertices", lambda: place.append("vertices", _marked(kept, version, token), None, options))
