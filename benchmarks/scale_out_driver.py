@@ -150,7 +150,7 @@ class Measured:
 
     def inits(self) -> Facts:
         """Build the closure some times."""
-        return {"init": [self.took(lambda: self._closure(self.graph.edges)) for _ in range(3)]}
+        return {"init": [self.took(lambda: self._closure(self.graph.edges)) for _ in range(8)]}
 
     def all(self) -> Facts:
         """Build the closure, change it and ask it; print what each phase took when it is done."""
