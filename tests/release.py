@@ -1,19 +1,23 @@
 """What a release has to pass: every check in order, with a table of what came of it. It uses the standard library only.
 
-    python3 run.py release-check                  run every step that has not passed at this commit
+    python3 run.py release-check                  run every step that has not passed
     python3 run.py release-check --list           name the steps, their commands, and what is known of them
     python3 run.py release-check --only soak docs run these steps, also if they have passed
-    python3 run.py release-check --keep           count what passed at earlier commits, too
 
-It takes hours. What it finds is kept after each step, so that it goes on where it was interrupted; another commit
-starts anew. What a step prints goes to ``.release/STEP.log``, too. A step that fails does not stop the others. The
-table is written into ``docs/explanation/release.md``. A release is a commit that passed every step.
+It takes hours. What it finds is kept after each step, in a file that can be committed: so it goes on where it was
+interrupted, also on another machine. A step has passed if nothing that it reads has changed since: most steps read
+code and tests, and a corrected page does not make them run again. Where one process would take too long, two can run
+different steps in one checkout. What a step prints goes to ``.release/STEP.log``, too. A step that fails does not
+stop the others. The table is written into ``docs/explanation/release.md``. A release is a commit at which every step
+has passed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import re
@@ -28,6 +32,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/explanation/release.md"
+STATE = "benchmarks/published/release.json"
+#: What the outcome of a step can depend on: the code and its tests, or anything at all but what this program writes.
+CODE = ("dyntc_spark", "sql", "conf", "tests", "benchmarks/*.py", "pyproject.toml", "run.py")
+EVERYTHING = (".",)
+OURS = (f":(exclude){PAGE}", f":(exclude){STATE}")
 BEGIN, END = "<!-- release-check: begin -->", "<!-- release-check: end -->"
 RUN = ("python3", "run.py")
 #: The line that pytest ends with, such as "== 3 passed, 1 skipped in 0.12s ==".
@@ -43,6 +52,7 @@ class Step:
     what: str
     command: tuple[str, ...]
     minutes: float  #: about, on two cores that do nothing else
+    reads: tuple[str, ...] = CODE  #: paths, for git
     variables: dict[str, str] = field(default_factory=dict)  #: of its environment
     shows: str = ""  #: what of its output belongs into the table, as a regular expression
 
@@ -59,7 +69,7 @@ NAMED = ("tests/faults", "tests/store/test_power_cut.py", "tests/fuzz", "tests/t
 NAMED += (*SCRIPTS, *THREADS)
 
 STEPS = (
-    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 40),
+    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 25, EVERYTHING),
     _slow(
         "kills",
         "writers killed at every step of a commit and at any moment, 110 with Spark and 110 without",
@@ -82,7 +92,7 @@ STEPS = (
         "scripts", "ten thousand scripts and batches, each answer compared; kernels that check indices", 40, *SCRIPTS
     ),
     _slow("fuzz", "thousands of drawn inputs, right and wrong", 15, "tests/fuzz"),
-    _slow("slow", "the other slow tests", 60, *(f"--ignore={name}" for name in NAMED)),
+    _slow("slow", "the other slow tests", 60, *(f"--ignore={name}" for name in NAMED), reads=EVERYTHING),
     Step(
         "soak",
         "mixed actions with restarts for 30 minutes",
@@ -94,11 +104,12 @@ STEPS = (
         "install",
         "both commands of the README in a new clone in a path with a space, without Java, twice",
         (*RUN, "check-install", "--test", "--no-java"),
-        120,
+        60,
+        EVERYTHING,
         shows=r"(?:demo|test), (?:first|second) time: exit code \d+ after \d+ s",
     ),
     _slow("wheel", "the wheel alone in an empty environment", 5, "tests/test_without_pyspark.py"),
-    Step("docs", "the site with every notebook", (*RUN, "docs"), 3),
+    Step("docs", "the site with every notebook", (*RUN, "docs"), 3, EVERYTHING),
     Step("matrix", "a part of the tests with each version of Python and pyspark", (*RUN, "matrix"), 30),
     Step("literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 2),
 )
@@ -108,6 +119,7 @@ STEPS = (
 class Outcome:
     """What came of a step."""
 
+    content: str  #: of what the step reads, as a hash
     commit: str
     date: str
     code: int
@@ -117,65 +129,77 @@ class Outcome:
 
 
 class State:
-    """What is known, in a file that is written after each step."""
+    """What is known, in a file that is written after each step; two processes may write it."""
 
-    def __init__(self, path: Path, commit: str, *, keep: bool) -> None:
-        self._path = path
-        known: dict[str, dict] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        found = {name: Outcome(**outcome) for name, outcome in known.items()}
-        self.outcomes = {name: one for name, one in found.items() if keep or one.commit == commit}
+    def __init__(self, path: Path, scratch: Path) -> None:
+        self._path, self._scratch = path, scratch
+        self.outcomes = self._read()
 
-    def passed(self, name: str) -> bool:
-        """Return whether a step is known to have passed."""
-        return name in self.outcomes and self.outcomes[name].code == 0
+    def _read(self) -> dict[str, Outcome]:
+        known = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        return {name: Outcome(**outcome) for name, outcome in known.items()}
 
     def note(self, name: str, outcome: Outcome) -> None:
-        """Keep an outcome; the file is whole at every moment."""
-        self.outcomes[name] = outcome
-        new = self._path.with_suffix(".new")
-        text = json.dumps({name: asdict(one) for name, one in self.outcomes.items()}, indent=1)
-        new.write_text(text, encoding="utf-8")
-        new.replace(self._path)
+        """Keep an outcome beside what others have noted; the file is whole at every moment."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._scratch / "state.json"
+        with (self._scratch / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.outcomes = {**self._read(), name: outcome}
+            text = json.dumps({name: asdict(one) for name, one in sorted(self.outcomes.items())}, indent=1)
+            new.write_text(text + "\n", encoding="utf-8")
+            new.replace(self._path)
 
 
 class Check:
-    """The steps at one commit of a checkout."""
+    """The steps in one checkout."""
 
-    def __init__(self, steps: Sequence[Step], root: Path = ROOT, *, keep: bool = False) -> None:
+    def __init__(self, steps: Sequence[Step], root: Path = ROOT) -> None:
         self.steps, self._root = steps, root
-        self._commit = _commit(root)
         self._logs = root / ".release"
         self._logs.mkdir(exist_ok=True)
-        self.state = State(self._logs / "state.json", self._commit, keep=keep)
+        self._contents = {paths: _content(root, paths) for paths in {step.reads for step in steps}}
+        self.state = State(root / STATE, self._logs)
+
+    def outcome(self, step: Step) -> Outcome | None:
+        """Return what came of a step, unless something that it reads has changed since."""
+        found = self.state.outcomes.get(step.name)
+        return found if found is not None and found.content == self._contents[step.reads] else None
+
+    def passed(self, step: Step) -> bool:
+        """Return whether a step has passed with what is here now."""
+        found = self.outcome(step)
+        return found is not None and found.code == 0
 
     def run(self, only: Sequence[str] = ()) -> int:
         """Run the steps that have not passed, or those that are named; 1 unless all of these pass."""
         for step in self.steps:
-            if (only and step.name not in only) or (not only and self.state.passed(step.name)):
+            if (only and step.name not in only) or (not only and self.passed(step)):
                 continue
             _say(f"{step.name}: {step.what} (about {step.minutes:g} minutes)")
-            self.state.note(step.name, self._outcome(step))
+            self.state.note(step.name, self._run(step))
             self.write()
-        wanted = [step.name for step in self.steps if not only or step.name in only]
-        bad = [name for name in wanted if not self.state.passed(name)]
+        bad = [step.name for step in self.steps if (not only or step.name in only) and not self.passed(step)]
         print(*self.table(), sep="\n")
         _say(f"not passed: {', '.join(bad)}" if bad else "passed")
         return int(bool(bad))
 
-    def _outcome(self, step: Step) -> Outcome:
+    def _run(self, step: Step) -> Outcome:
+        content, commit = _content(self._root, step.reads), _commit(self._root)
         begun, date = time.monotonic(), time.strftime("%Y-%m-%d")
         log = self._logs / f"{step.name}.log"
         code = _ran(step, self._root, log)
         text = log.read_text(encoding="utf-8", errors="replace").partition("\n")[2]  # without the command
         shown = re.findall(step.shows, text) if step.shows else []
-        return Outcome(self._commit, date, code, round(time.monotonic() - begun, 1), counts(text), shown[:6])
+        seconds = round(time.monotonic() - begun, 1)
+        return Outcome(content, commit, date, code, seconds, counts(text), shown[:6])
 
     def table(self) -> Iterator[str]:
         """Yield the table of all steps."""
         yield "| step | what | outcome | tests | takes | date | commit |"
         yield "|---|---|---|---|---|---|---|"
         for step in self.steps:
-            found = self.state.outcomes.get(step.name)
+            found = self.outcome(step)
             if found is None:
                 yield f"| `{step.name}` | {step.what} | not run | | | | |"
                 continue
@@ -244,15 +268,22 @@ def _end(process: subprocess.Popen[str]) -> None:
             process.wait(timeout=20)
 
 
+def _git(root: Path, *words: str) -> str:
+    command = [shutil.which("git") or "git", *words]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _content(root: Path, paths: Sequence[str]) -> str:
+    """Return a hash of these paths as they are now, without what this program writes."""
+    listed = _git(root, "ls-files", "--stage", "--", *paths, *OURS)
+    changed = _git(root, "diff", "--binary", "--", *paths, *OURS)
+    return hashlib.sha256(f"{listed}\n{changed}".encode()).hexdigest()[:16]
+
+
 def _commit(root: Path) -> str:
-    """Return the commit, and whether files differ from it; the page that this writes does not count."""
-
-    def git(*words: str) -> str:
-        command = [shutil.which("git") or "git", *words]
-        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":(exclude){PAGE}")
-    return git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
+    """Return the commit, and whether files differ from it; what this program writes does not count."""
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", *OURS)
+    return _git(root, "rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
 
 
 def _say(line: str) -> None:
@@ -267,12 +298,11 @@ def main(words: Sequence[str], steps: Sequence[Step] = STEPS, root: Path = ROOT)
     names = [step.name for step in steps]
     parser.add_argument("--list", action="store_true", help="name the steps")
     parser.add_argument("--only", nargs="+", default=[], metavar="STEP", choices=names, help=", ".join(names))
-    parser.add_argument("--keep", action="store_true", help="count what passed at earlier commits")
     options = parser.parse_args(words)
-    check = Check(steps, root, keep=options.keep)
+    check = Check(steps, root)
     if options.list:
         for step in steps:
-            found = check.state.outcomes.get(step.name)
+            found = check.outcome(step)
             known = "" if found is None else f", {'passed' if found.code == 0 else 'failed'} at {found.commit}"
             variables = "".join(f"{name}={value} " for name, value in step.variables.items())
             print(f"{step.name:16}about {step.minutes:g} min{known}\n    {variables}{' '.join(step.command)}")

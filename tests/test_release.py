@@ -1,4 +1,4 @@
-"""The release check: real commands, one that fails, an interruption, another commit; and clones without Java."""
+"""The release check: real commands, one that fails, an interruption, changed files; and clones without Java."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def checkout(tmp_path):
     root = tmp_path / "a checkout"
     (root / "docs" / "explanation").mkdir(parents=True)
     (root / release.PAGE).write_text(f"# Page\n\n{release.BEGIN}\n{release.END}\n\nThe end.\n")
+    (root / "code").write_text("x = 1")
     commit(root, "init", "--quiet")
     commit(root, "add", ".")
     commit(root, "commit", "--quiet", "-m", "first")
@@ -42,9 +43,10 @@ def step(name, code, **rest):
     return Step(name, f"does {name}", ("python3", "-c", code), 0.1, **rest)
 
 
-def noting(name, more=""):
+def noting(name, more="", **rest):
     """Return a step that adds its name to a file."""
-    return step(name, f"open('ran', 'a').write('{name} '); print('== 2 passed, 1 skipped in 0.10s =='); {more}")
+    code = f"open('ran', 'a').write('{name} '); print('== 2 passed, 1 skipped in 0.10s =='); {more}"
+    return step(name, code, **rest)
 
 
 def ran(root):
@@ -68,19 +70,32 @@ def test_every_step_runs_although_one_fails_and_only_that_one_runs_again(checkou
     assert "failed" not in (checkout / release.PAGE).read_text()
 
 
-def test_another_commit_starts_anew_unless_it_is_told_to_keep(checkout):
-    steps = [noting("one"), noting("two")]
+def test_a_step_runs_again_when_something_that_it_reads_has_changed(checkout):
+    steps = [noting("one", reads=("code",)), noting("two", reads=release.EVERYTHING)]
     assert Check(steps, checkout).run() == 0
-    commit(checkout, "commit", "--quiet", "--allow-empty", "-m", "second")
-    assert Check(steps, checkout, keep=True).run() == 0
-    assert ran(checkout) == ["one", "two"]
+    (checkout / "docs" / "page.md").write_text("words")
+    commit(checkout, "add", "docs/page.md", release.STATE)
+    commit(checkout, "commit", "--quiet", "-m", "a page, and what is known")
     assert Check(steps, checkout).run() == 0
-    assert ran(checkout) == ["one", "two", "one", "two"]
-    assert Check(steps, checkout).run(["two"]) == 0, "what is named runs again"
-    assert ran(checkout)[4:] == ["two"]
-    first, second = (Check(steps, checkout).state.outcomes[name].commit for name in ("one", "two"))
-    assert first == second
-    assert not first.endswith("-dirty"), "the page that was written does not count"
+    assert ran(checkout) == ["one", "two", "two"]
+    clone = checkout.parent / "another machine"
+    commit(checkout, "commit", "--quiet", "-a", "-m", "what is known now")
+    commit(checkout, "clone", "--quiet", str(checkout), str(clone))
+    assert Check(steps, clone).run() == 0
+    assert not (clone / "ran").exists(), "the file that was committed says that both have passed"
+    (checkout / "code").write_text("x = 2")
+    assert [Check(steps, checkout).passed(each) for each in steps] == [False, False], "not committed, but changed"
+    assert "| `one` | does one | not run |" in "\n".join(Check(steps, checkout).table())
+    assert Check(steps, checkout).run(["one"]) == 0
+    assert Check(steps, checkout).state.outcomes["one"].commit.endswith("-dirty")
+    assert not Check(steps, clone).state.outcomes["one"].commit.endswith("-dirty"), "the page does not count"
+
+
+def test_two_processes_may_run_different_steps(checkout):
+    first, second = Check([noting("one"), noting("two")], checkout), Check([noting("one"), noting("two")], checkout)
+    assert (first.run(["one"]), second.run(["two"])) == (0, 0)
+    assert set(Check([], checkout).state.outcomes) == {"one", "two"}
+    assert "not run" not in (checkout / release.PAGE).read_text()
 
 
 def test_an_interrupted_run_goes_on_and_leaves_no_process(checkout):
@@ -100,7 +115,7 @@ def test_an_interrupted_run_goes_on_and_leaves_no_process(checkout):
         assert running.wait(timeout=60) == release.INTERRUPTED
     pids = [int(pid) for pid in (checkout / "pids").read_text().split()]
     assert eventually(lambda: not any(alive(pid) for pid in pids))
-    assert list(json.loads((checkout / ".release" / "state.json").read_text())) == ["one"]
+    assert list(json.loads((checkout / release.STATE).read_text())) == ["one"]
     assert (
         subprocess.run(command, cwd=checkout, env=environment, stdout=subprocess.DEVNULL, check=False).returncode == 0
     )
