@@ -3,7 +3,7 @@
 # MAGIC # A table for BI
 # MAGIC
 # MAGIC Dashboards and SQL warehouses want a table. `publish` keeps one with all pairs, `src` and `dst`, which follows
-# MAGIC every batch. Whoever reads it needs neither Python nor this library. It needs a session with Delta.
+# MAGIC every batch. Whoever reads it needs neither Python nor this library. `publish` needs Delta.
 
 # COMMAND ----------
 
