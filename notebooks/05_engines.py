@@ -1,6 +1,6 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # The paper's engines side by side
+# MAGIC # Engines side by side
 # MAGIC
 # MAGIC Seven engines keep the same closure, by different algorithms. Here all of them follow one sequence of changes
 # MAGIC of a random graph. They answer the same, and differ in their times. The graph has no cycles, because the engine

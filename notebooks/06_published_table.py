@@ -3,7 +3,7 @@
 # MAGIC # A table for BI
 # MAGIC
 # MAGIC Dashboards and SQL warehouses want a table. `publish` keeps one with all pairs, `src` and `dst`, which follows
-# MAGIC every batch. Whoever reads it needs neither Python nor this library. It needs a session with Delta.
+# MAGIC every batch. Whoever reads it needs neither Python nor this library. `publish` needs Delta.
 
 # COMMAND ----------
 
@@ -90,4 +90,5 @@ counts = spark.read.format("delta").load(table).groupBy("src").count().orderBy("
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 ax.barh([row["src"] for row in counts], [row["count"] for row in counts], color="#2a7f78")
 ax.set_xlabel("tables that depend on it")
+ax.locator_params(axis="x", integer=True)
 assert sum(row["count"] for row in counts) == c.pairs().count()

@@ -1,7 +1,8 @@
 -- <prefix>_vertices: every vertex that an edge has, or once had, as an end, until it is dropped.
 -- What a vertex reaches is counted without taking runs apart. For each bucket of 64 components, upto[k] is how many
 -- vertices the first k of them have, and a run covers a part of some buckets. For what reaches a vertex, runs are taken
--- apart into components, each with the number of vertices in the lanes of its word.
+-- apart into components, each with the number of vertices in the lanes of its word. What is joined has one row for each
+-- value of its key, so that Spark leaves out the counts that a statement does not ask for.
 SELECT
     v.vertex AS vertex,                      -- the vertex
     size(v.successors) AS out_degree,        -- edges that begin there
@@ -33,10 +34,10 @@ LEFT JOIN (
         FROM parts AS p
         JOIN buckets AS b ON b.bucket = p.bucket
     )
-    SELECT /*+ BROADCAST(c) */ c.component, CAST(sum(n.many) - if(c.members > 1, 1, 0) AS INT) AS descendants
+    SELECT /*+ BROADCAST(c) */ c.component, CAST(sum(n.many) - if(max(c.members) > 1, 1, 0) AS INT) AS descendants
     FROM counted AS n
     JOIN components AS c ON c.stripe = n.stripe AND shiftrightunsigned(n.word, c.lane) & 1 = 1
-    GROUP BY c.component, c.members
+    GROUP BY c.component
 ) AS r ON r.component = v.component
 LEFT JOIN (
     WITH
@@ -49,10 +50,10 @@ LEFT JOIN (
         FROM {runs} AS p
         JOIN stripes AS s ON s.stripe = p.stripe
     )
-    SELECT /*+ BROADCAST(c) */ c.component, CAST(sum(w.many) - if(c.members > 1, 1, 0) AS INT) AS ancestors
+    SELECT /*+ BROADCAST(c) */ c.component, CAST(sum(w.many) - if(max(c.members) > 1, 1, 0) AS INT) AS ancestors
     FROM weighed AS w
     JOIN components AS c ON c.component = w.component
-    GROUP BY c.component, c.members
+    GROUP BY c.component
 ) AS a ON a.component = v.component
 LEFT JOIN (
     SELECT other, count(*) AS edges

@@ -57,7 +57,8 @@ def test_the_questions_in_sql_have_the_right_answers(spark):
             exec(compile(text, page.name, "exec"), names)  # noqa: S102
         else:
             answers.append([tuple(row) for row in spark.sql(text).collect()])
-    inherits, concerned, impact, changed, path, distance, distances, trial, needed, cycles, risk = answers
+    inherits, concerned, impact, changed, path, distance, distances, *others = answers
+    trial, lost, needed, together, cycle, risk = others
     assert {vertex for (vertex,) in inherits} == {"web", "db", "http", "tls", "zlib"}
     assert set(concerned) == {("shop", 5), ("web", 3), ("http", 2), ("db", 2)}
     assert dict(impact) == {"zlib": 5, "http": 2}
@@ -67,8 +68,10 @@ def test_the_questions_in_sql_have_the_right_answers(spark):
     assert distance == [(3,)]
     assert set(distances) == {(3, 1), (None, 2)}  # one order has no path, one a vertex that is not there
     assert set(trial) == {("delete", "http", "tls"), ("delete", "http", "zlib")}
+    assert set(lost) == {("http", 2), ("tls", 2), ("zlib", 2)}
     assert needed[0] == ("zlib", 4)
-    assert [sorted(together) for _, together in cycles] == [["numbers", "plots", "reports"]]
+    assert [sorted(names) for _, names in together] == [["numbers", "plots", "reports"]]
+    assert [row[0] for row in cycle] == [1, 2, 3]
     assert risk == [("db", "zlib"), ("web", "zlib")]
 
 

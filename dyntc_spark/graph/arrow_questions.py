@@ -6,6 +6,7 @@ What edges alone tell is answered from the version that is current, without wait
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from dyntc_spark.graph.asking import (
 )
 from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Version
+from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs import read_changes, read_ends
 from dyntc_spark.graph.paths import distances
 from dyntc_spark.graph.ranking import RANKED, By, ranked, require_ranking
@@ -39,6 +40,9 @@ from dyntc_spark.graph.relations import Relations
 from dyntc_spark.graph.trials import tried
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.session import session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class ArrowQuestions:
@@ -165,15 +169,27 @@ class ArrowQuestions:
         timestamp: str = "timestamp",
     ) -> pa.Table:
         """Return the pairs that a batch would change: ``src``, ``dst``, ``op``, ``version``; nothing is applied."""
+        number, found = self.foretold(changes, (op, src, dst), timestamp, strict=strict)
+        return changes_table(found.collected() if isinstance(found, Changed) else found, number)
+
+    def foretold(
+        self,
+        changes: Table,
+        names: tuple[str, str, str],
+        timestamp: str,
+        *,
+        strict: bool,
+        spark: SparkSession | None = None,
+    ) -> tuple[int, Difference | Changed]:
+        """Return the version that a batch would make, and the pairs that it would change; columns are called so."""
         counted = self._door.now.graph.copies is not None
-        ends, inserting = read_changes(changes, (op, src, dst), timestamp, ordered=not counted)
-        number, found = self._door.ask(
+        ends, inserting = read_changes(changes, names, timestamp, ordered=not counted)
+        return self._door.ask(
             lambda version, closure: (
                 version.number + 1,
-                tried(version.graph, closure, ends, inserting, strict=strict, spark=None),
+                tried(version.graph, closure, ends, inserting, strict=strict, spark=spark),
             )
         )
-        return changes_table(found.collected() if isinstance(found, Changed) else found, number)
 
     def _common(
         self, a: Vertex, b: Vertex, side: Callable[[Reachability, Indices], Indices], reflexive: bool

@@ -46,9 +46,9 @@ class CurrentViews:
     def create_views(self, prefix: str) -> None:
         """Create the temporary views ``<prefix>_edges``, ``_vertices``, ``_closure`` and so on: the files of ``sql/``.
 
-        The table functions ``<prefix>_descendants(v)``, ``_ancestors(v)``, ``_between(a, b)``, ``_path(a, b)``,
-        ``_distance(a, b)`` and ``_impact(top)`` are made where the session allows it. All see every later batch, which
-        hands to Spark the vertices and the stripes of the closure that it changed. The statements are in ``sql/``.
+        The functions ``<prefix>_descendants(v)``, ``_ancestors(v)``, ``_path(a, b)``, ``_what_if(changes)`` and so on,
+        the files of ``sql/functions/``, are made where the session allows it. All see every later batch, which
+        hands to Spark the vertices and the stripes of the closure that it changed.
         """
         views = Views(self._tables.session, prefix)
         with self._door.changing() as now, progress("creating views", 1):

@@ -267,7 +267,9 @@ def _of_rows(rows: list[Any], names: Sequence[str]) -> list[pa.Array]:
             fits = False
         if not fits:
             raise MissingColumnError(
-                f"{len(names)} values in every row: {', '.join(names)}", f"{row!r} in row {number}", "Give tuples."
+                f"{len(names)} values in every row: {', '.join(names)}",
+                f"{row!r} in row {number}",
+                "Give a list of such tuples.",
             )
     return [_column([row[place] for row in rows], name) for place, name in enumerate(names)]
 

@@ -18,12 +18,10 @@ from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.history import Version
-from dyntc_spark.graph.inputs import read_changes
 from dyntc_spark.graph.joins import UnknownRow
 from dyntc_spark.graph.ranking import By, ranked, require_ranking
 from dyntc_spark.graph.relations import Tables
 from dyntc_spark.graph.session_tables import SessionTables
-from dyntc_spark.graph.trials import tried
 from dyntc_spark.lazy_pyspark import is_frame
 
 if TYPE_CHECKING:
@@ -275,15 +273,8 @@ class Questions:
         >>> c.reaches("anna", "files"), c.version
         (True, 0)
         """
-        counted = self._door.now.graph.copies is not None
-        ends, inserting = read_changes(changes, (op, src, dst), timestamp, ordered=not counted)
         spark = self._tables.session
-        number, found = self._door.ask(
-            lambda version, closure: (
-                version.number + 1,
-                tried(version.graph, closure, ends, inserting, strict=strict, spark=spark),
-            )
-        )
+        number, found = self._arrow.foretold(changes, (op, src, dst), timestamp, strict=strict, spark=spark)
         return found.named(number) if isinstance(found, Changed) else self._frame(changes_table(found, number))
 
     def _frame(self, table: pa.Table) -> DataFrame:

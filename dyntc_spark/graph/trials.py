@@ -7,25 +7,27 @@ engine the closure after the batch is built in lanes, and compared with the one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.blocks.spark import SparkBackend
-from dyntc_spark.edges import Edges, edges_of, keys_of
+from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.engines.abilities import Selective, TriesBatches, changes_of, changes_on_spark, rows_on_spark
 from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import rows_compared
-from dyntc_spark.errors import OptionError
+from dyntc_spark.errors import InputError, OptionError
 from dyntc_spark.graph.batch import Planned, naming_cycles, planned
 from dyntc_spark.graph.changed import Changed
 from dyntc_spark.graph.history import Difference, Graph
-from dyntc_spark.graph.inputs import Ends
+from dyntc_spark.graph.inputs import Ends, read_changes
 from dyntc_spark.graph.names import Vertices
 from dyntc_spark.graph.numbering import ChangesHere
 from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.graph.walk import key
 from dyntc_spark.kernels.ids import Flags
 from dyntc_spark.kernels.reach import without
 from dyntc_spark.session import session_for
@@ -63,6 +65,40 @@ def tried(
     trial.grow(vertices)
     trial.apply(batch.inserted, batch.deleted)
     return Difference(after, *(changes_of(trial) or (Edges.of(), Edges.of())))
+
+
+def foreseen(steps: list[tuple[Any, Any]], changes: list[tuple[str, Any, Any]]) -> list[tuple[Any, Any, str]]:
+    """Return the pairs that changes would change in a graph of some edges: ``src``, ``dst``, ``op``.
+
+    So Spark's workers answer the SQL function ``<prefix>_what_if``.
+
+    Examples
+    --------
+    >>> foreseen([("a", "b"), ("b", "c"), ("a", "c")], [("delete", "b", "c"), ("insert", "c", "d")])
+    [('a', 'd', 'insert'), ('c', 'd', 'insert'), ('b', 'c', 'delete')]
+    """
+    names: dict[Any, Any] = {}  # by what the dict knows a vertex by; its place is its number
+    for tail, head in chain(steps, ((tail, head) for _, tail, head in changes)):
+        names.setdefault(key(tail), tail)
+        names.setdefault(key(head), head)
+    if None in names:
+        raise InputError("changes of edges between two vertices", "a null", "Leave out the rows without a vertex.")
+    number = {known: at for at, known in enumerate(names)}
+    tails, heads = ([number[key(step[end])] for step in steps] for end in (0, 1))
+    vertices = np.arange(len(names))
+    graph = Graph(VertexTable.of(pa.array(vertices), vertices, len(names)), EdgeSet.of(Edges.of(tails, heads)))
+    rows = [(op, number[key(tail)], number[key(head)]) for op, tail, head in changes]
+    batch = planned(graph, ChangesHere(*read_changes(rows)), strict=False)
+    closure = Lanes()
+    closure.init(graph.edges.edges, len(names))
+    closure.apply(batch.inserted, batch.deleted)
+    gained, lost = changes_of(closure) or (Edges.of(), Edges.of())
+    named = list(names.values())
+    return [
+        (named[src], named[dst], op)
+        for op, pairs in (("insert", gained), ("delete", lost))
+        for src, dst in zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True)
+    ]
 
 
 def _on_spark(

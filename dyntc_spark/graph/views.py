@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from dyntc_spark.errors import IdentifierError
 from dyntc_spark.graph.kinds import spark_type
 from dyntc_spark.graph.names import Vertices
+from dyntc_spark.graph.trials import foreseen
 from dyntc_spark.graph.walk import walk
 from dyntc_spark.lazy_pyspark import F, spark_errors
 
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAMES = ("edges", "vertices", "closure", "components", "changes", "stats")
-FUNCTIONS = ("descendants", "ancestors", "between", "path", "distance", "impact")
+FUNCTIONS = (
+    *("descendants", "ancestors", "common_descendants", "common_ancestors"),
+    *("between", "path", "distance", "impact", "cycles", "is_acyclic", "what_if"),
+)
 #: What the statements are about: relations and their columns. ``{vertex}`` is the type of the vertices.
 RELATIONS = {
     "vertices": {
@@ -118,7 +122,9 @@ class Views:
 
     def _create_functions(self, vertex: str) -> None:
         try:
-            self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop:int,src:{vertex},dst:{vertex}>>")
+            pair = f"src: {vertex}, dst: {vertex}"
+            self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop: int, {pair}>>")
+            self.spark.udf.register(f"{self.prefix}_foresee", foreseen, f"array<struct<{pair}, op: string>>")
             for name in FUNCTIONS:
                 self.spark.sql(function_statement(self.prefix, name, vertex))
         except spark_errors.PySparkException as error:

@@ -5,4 +5,4 @@ RETURNS TABLE (hop INT COMMENT 'from 1 on', src {vertex} COMMENT 'where the edge
 RETURN
 WITH steps AS (SELECT collect_list(struct(e.src, e.dst)) AS steps FROM {prefix}_between(a, b) AS e)
 SELECT found.hop, found.src, found.dst
-FROM (SELECT explode({prefix}_walk(steps, a, b)) AS found FROM steps)
+FROM (SELECT explode({prefix}_walk(steps, a, b)) AS found FROM steps WHERE a <> b)

@@ -83,6 +83,16 @@ def test_walking_by_clicks_and_back(page):
     assert page.words("#name") == "shop"
 
 
+def test_two_edges_each_way_fit_into_a_window_of_1280(browser, tmp_path):
+    browser.open(DynamicClosure.from_edges([(v, v + 1) for v in range(6)]).explore(3).save(tmp_path / "page.html"))
+    drawing, room = (
+        browser.run(f"document.getElementById('{part}').getBoundingClientRect().width")
+        for part in ("drawing", "scroll")
+    )
+    assert names(browser, ".box") == ["1", "2", "3", "4", "5"]
+    assert drawing <= room == 960
+
+
 def test_searching_by_keys(page):
     page.press("/")
     assert page.run("document.activeElement.id") == "search"

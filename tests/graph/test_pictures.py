@@ -104,6 +104,19 @@ def test_the_last_batch_is_in_colour(closure):
     assert any("last batch" in text.text for text in found.texts)
 
 
+def test_a_deleted_edge_does_not_lie_on_one_that_is_there():
+    ends = [("web", "http"), ("http", "tls"), ("web", "tls"), ("shop", "db"), ("db", "disk"), ("shop", "tls")]
+    closure = DynamicClosure.from_edges(ends)
+    closure.delete([("shop", "tls")])
+    found = drawn(closure)
+    passed = {
+        role: {point for curve in found.curves if curve.role == role for *_, point in curve.bends[1:-1]}
+        for role in ("edge", "deleted")
+    }
+    assert passed["deleted"]
+    assert not passed["deleted"] & passed["edge"]
+
+
 def test_a_neighbourhood_of_any_graph():
     closure = chain(5_000)
     assert words(drawn(closure, around=2_000, depth=2)) == ["1998", "1999", "2000", "2001", "2002"][::-1]
@@ -166,7 +179,7 @@ def test_matplotlib_draws_the_matrix_with_names_and_a_legend():
     assert "0 reaches 100" in named
     assert "100: 100 reach it" in named
     assert [other.get_ylabel() for other in ax.figure.axes if other is not ax] == [
-        "share of the pairs there that are joined"
+        "share of the pairs that are reachable"
     ]
     ax.figure.canvas.draw()
 

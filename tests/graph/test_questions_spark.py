@@ -60,9 +60,15 @@ def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
     c.create_views("deps")
     told = c.what_if(CHANGES)
     assert (told.columns, rows(told)) == (["src", "dst", "op", "version"], expected_changes(c))
+    foreseen = rows(spark.sql(f"FROM deps_what_if(array{tuple(CHANGES)})"))
     assert (rows(spark.table("deps_closure").select("src", "dst")), c.version) == (sorted(Plain(EDGES).pairs()), 0)
+    assert rows(spark.sql("SELECT * FROM deps_cycles()")) == listed(here.arrow.cycles())
+    for question, (a, b) in {"common_ancestors": ("d", "g"), "common_descendants": ("a", "e")}.items():
+        same = getattr(here.arrow, question)(a, b)
+        assert rows(spark.sql(f"FROM deps_{question}('{a}', '{b}')")) == listed(same)
     c.apply(CHANGES)
     assert rows(c.changes()) == rows(told)
+    assert foreseen == [row[:3] for row in rows(told)]
     after = DynamicClosure.from_edges(c.arrow.edges(), vertices=c.arrow.vertices())
     counted = spark.sql("SELECT vertex, ancestors, descendants FROM deps_vertices")
     assert rows(counted) == listed(after.arrow.impact(top=99))
@@ -70,6 +76,29 @@ def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
     assert (together.columns, rows(together)) == (["vertex", "component", "size"], listed(c.arrow.components()))
     on_paths = spark.sql("SELECT * FROM deps_between('b', 'x')")
     assert rows(on_paths) == listed(after.arrow.between("b", "x", edges=True))
+    assert rows(spark.sql("SELECT * FROM deps_cycles()")) == listed(after.arrow.cycles())
+    assert rows(spark.sql("SELECT deps_is_acyclic()")) == [(after.is_acyclic(),)]
+    for question, degree in (("roots", "in_degree"), ("leaves", "out_degree")):
+        found = spark.table("deps_vertices").where(f"{degree} = 0").select("vertex")
+        assert rows(found) == listed(getattr(after.arrow, question)())
+
+
+@pytest.mark.classic
+def test_what_sql_would_change_of_vertices_of_other_types(spark):
+    c = DynamicClosure.from_edges([(1, 2), (2, 3), (1, 3)], spark)
+    c.create_views("numbers")
+    assert rows(spark.sql("SELECT numbers_is_acyclic()")) == [(True,)]
+    found = spark.sql(
+        "SELECT * FROM numbers_what_if((SELECT array_agg(struct('delete', src, dst)) FROM numbers_edges WHERE dst = 3))"
+    )
+    assert rows(found) == [(1, 3, "delete"), (2, 3, "delete")]
+    assert rows(spark.sql("SELECT * FROM numbers_what_if(NULL)")) == []
+    with pytest.raises(PySparkException, match="expected 'insert' or 'delete' in column 'op'; got 'upsert' in row 0"):
+        spark.sql("SELECT * FROM numbers_what_if(array(('upsert', 1, 2)))").collect()
+    with pytest.raises(PySparkException, match="expected changes of edges between two vertices; got a null"):
+        spark.sql("SELECT * FROM numbers_what_if(array(('insert', 1, NULL)))").collect()
+    plan = spark.sql("EXPLAIN SELECT vertex FROM numbers_vertices WHERE in_degree = 0").collect()[0][0]
+    assert "word" not in plan  # nothing of the closure is counted
 
 
 @pytest.fixture

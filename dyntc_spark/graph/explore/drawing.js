@@ -263,8 +263,7 @@ const drawing = (() => {
     const right = Math.max(...boxes.map((b) => b.x + WIDTH));
     const [x, y, width, height] = [-14, top, right + 28 + 26, bottom - top];
     svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
-    svg.setAttribute("width", width);
-    svg.setAttribute("height", height);
+    svg.style.setProperty("--full", `${width}px`);
   }
 
   // Enter and space press a button; arrow keys go to the nearest box in that direction.

@@ -1,7 +1,7 @@
 """Where boxes and arrows are in a picture of layers: arrows lead from left to right, and around boxes.
 
 An arrow that crosses a layer has a place of its own there, as a box has, which it shares with the other arrows to the
-same end. So no line runs through a label.
+same end and of the same role. So no line runs through a label, and none hides a line of another colour.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ Point: TypeAlias = tuple[float, float]
 
 
 class Arrow(NamedTuple):
-    """An edge from one box to another; the numbers say how far below the middle of the box its ends are."""
+    """An edge from one box to another, in some role; ``below``: how far below the middle of the box an end is."""
 
     tail: int
     head: int
     below_tail: float = 0.0
     below_head: float = 0.0
+    role: str = "edge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def placed(sizes: list[tuple[float, float]], arrows: list[Arrow]) -> Placed:
     """
     layers_of = _layers(len(sizes), arrows)
     boxes = [_Place(layer, height) for layer, (_, height) in zip(layers_of, sizes, strict=True)]
-    lanes: dict[tuple[int, float, int], _Place] = {}
+    lanes: dict[tuple[int, float, str, int], _Place] = {}
     ways = [_way(arrow, boxes, lanes) for arrow in arrows]
     for arrow, way in zip(arrows, ways, strict=True):
         _join(arrow, way)
@@ -108,11 +109,11 @@ def _layers(count: int, arrows: list[Arrow]) -> list[int]:
     return layer
 
 
-def _way(arrow: Arrow, boxes: list[_Place], lanes: dict[tuple[int, float, int], _Place]) -> list[_Place]:
+def _way(arrow: Arrow, boxes: list[_Place], lanes: dict[tuple[int, float, str, int], _Place]) -> list[_Place]:
     """Return where an arrow passes: its ends, and a place in each layer between."""
     tail, head = boxes[arrow.tail], boxes[arrow.head]
     between = [
-        lanes.setdefault((arrow.head, arrow.below_head, layer), _Place(layer, LANE))
+        lanes.setdefault((arrow.head, arrow.below_head, arrow.role, layer), _Place(layer, LANE))
         for layer in range(tail.layer + 1, head.layer)
     ]
     return [tail, *between, head]

@@ -107,7 +107,7 @@ def _draw_matrix(ax: Axes, drawn: Matrix) -> None:
     ax.set(xlabel=f"reached, of {n:,} vertices in a topological order", ylabel="reaching")
     ax.tick_params(labelsize=8)
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.7, format=PercentFormatter(1), ticks=[0, 0.01, 0.1, 0.5, 1])
-    bar.set_label("share of the pairs there that are joined")
+    bar.set_label("share of the pairs that are reachable")
     line = {"arrowstyle": "-", "color": "#8899aa", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
     style: dict[str, Any] = {"fontsize": 8, "parse_math": False, "annotation_clip": False, "xycoords": "axes fraction"}
     rows = {**style, "va": "center", "arrowprops": {**line, "relpos": (0, 0.5)}}

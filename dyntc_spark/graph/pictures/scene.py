@@ -97,7 +97,7 @@ def scene(part: Part, condensed: Condensation, *, unfold: bool, notes: list[str]
     out: dict[int, set[int]] = {}
     for one, other, *_ in edges:
         out.setdefault(one, set()).add(other)
-    drawn: set[tuple[Arrow, str]] = set()
+    drawn: set[Arrow] = set()
     inner: list[tuple[int, int, int, str]] = []
     back: set[tuple[int, int]] = set()
     for one, other, tail, head, role in edges:
@@ -107,10 +107,10 @@ def scene(part: Part, condensed: Condensation, *, unfold: bool, notes: list[str]
             back.add((one, other))
         else:
             below = nodes[one].rows.get(tail, 0.0), nodes[other].rows.get(head, 0.0)
-            drawn.add((Arrow(one, other, *below), role))
+            drawn.add(Arrow(one, other, *below, role))
     arrows = sorted(drawn)
-    at = placed([node.size for node in nodes], [arrow for arrow, _ in arrows])
-    curves = [_curve(route, role) for route, (_, role) in zip(at.routes, arrows, strict=True)]
+    at = placed([node.size for node in nodes], arrows)
+    curves = [_curve(route, arrow.role) for route, arrow in zip(at.routes, arrows, strict=True)]
     curves += [
         _arc(nodes[node], at, node, tail, head, role)
         for node, tail, head, role in inner

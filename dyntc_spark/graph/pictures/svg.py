@@ -126,7 +126,7 @@ def _tick(x1: float, y1: float, x2: float, y2: float) -> str:
 
 def _scale(left: float, top: float) -> list[str]:
     """Draw the legend."""
-    shapes = [_words(left, top + 8, "pairs there"), _words(left, top + 20, "that are joined")]
+    shapes = [_words(left, top + 8, "share of pairs"), _words(left, top + 20, "that are reachable")]
     for n, share in enumerate(SCALE):
         y = top + 30 + 16 * n
         opacity = f'fill-opacity="{shade(share):.2f}"'
