@@ -59,12 +59,18 @@ def wrong(plan: Plan, stripes: Stripes, space: Space) -> tuple[Offsets, int]:
         _spread(plan, space, firsts, words, begin, end)
         lacking = _ZERO
         for k in range(len(firsts) - 1):
-            for number in range(firsts[k], firsts[k + 1]):
+            for number in _span(firsts, words, k):
                 lacking, n_missing = _ask(plan, space, number, begin, lacking, missing, n_missing)
         for number in range(begin, end):
             lacking, n_missing = _ask(plan, space, number, begin, lacking, missing, n_missing)
-        extra += _clear(space, firsts, begin, end)
+        extra += _clear(space, firsts, words, begin, end)
     return missing[:n_missing], extra
+
+
+@inner
+def _span(firsts: Ids, words: Words, k: int) -> range:
+    """Return the numbers of an entry; none where its word is 0, for these may be most of all."""
+    return range(np.int64(firsts[k]), np.int64(firsts[k + 1] if words[k] else firsts[k]))
 
 
 @inner
@@ -72,7 +78,7 @@ def _spread(plan: Plan, space: Space, firsts: Ids, words: Words, begin: int, end
     """Put the words of a stripe, and the own bits of its lanes, into their places."""
     kept, asked = space
     for k in range(len(firsts) - 1):
-        for number in range(firsts[k], firsts[k + 1]):
+        for number in _span(firsts, words, k):
             kept[number] = words[k]
     for number in range(begin, end):
         if plan.indices[number] >= 0:
@@ -82,12 +88,12 @@ def _spread(plan: Plan, space: Space, firsts: Ids, words: Words, begin: int, end
 
 
 @inner
-def _clear(space: Space, firsts: Ids, begin: int, end: int) -> int:
+def _clear(space: Space, firsts: Ids, words: Words, begin: int, end: int) -> int:
     """Make all words 0; return how many have a bit that nobody asked for."""
     kept, asked = space
     extra = 0
     for k in range(len(firsts) - 1):
-        for number in range(firsts[k], firsts[k + 1]):
+        for number in _span(firsts, words, k):
             extra += kept[number] & ~asked[number] != _ZERO
             kept[number] = asked[number] = _ZERO
     for number in range(begin, end):
