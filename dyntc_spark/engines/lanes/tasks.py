@@ -269,11 +269,17 @@ def answer(first: int, found: bytes) -> pa.RecordBatch:
     return _batch(first, None, found, None)
 
 
+def _binary(value: bytes) -> pa.BinaryArray:
+    """Return an array of one value, which is not copied: a block is about a MiB."""
+    ends = np.array([0, len(value)], np.int32)
+    return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(value)])
+
+
 def _batch(first: int | None, origin: int | None, found: bytes | None, reports: list[Any] | None) -> pa.RecordBatch:
     arrays = [
         pa.array([first], pa.int32()),
         pa.array([origin], pa.int32()),
-        pa.array([found], pa.binary()),
+        pa.nulls(1, pa.binary()) if found is None else _binary(found),
         pa.array([reports], REPORT_TYPE),
     ]
     return pa.RecordBatch.from_arrays(arrays, names=["first", "origin", "payload", "reports"])
