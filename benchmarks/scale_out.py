@@ -256,7 +256,7 @@ def run(*, quick: bool = False, arguments: list[str] | None = None) -> bool:
         file.write_text(json.dumps(found | {"about": about}, indent=1), encoding="utf-8")
     results = {
         name: json.loads(file.read_text(encoding="utf-8"))
-        for name in (*FULL, CORES, *QUICK)
+        for name in dict.fromkeys((*FULL, CORES, *QUICK, *(options.only or ())))
         if (file := options.folder / f"{suite}-{name}.json").is_file()
     }
     kept = report(suite, list(lines(results)), options.folder)

@@ -60,6 +60,7 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "layered6x200": lambda: lanes_graphs.layered(6, 200),
     "debian": partial(packages, 1),
     "debian2": partial(packages, 2),
+    "debian30": partial(packages, 30),
     "debian100": partial(packages, 100),
 }
 

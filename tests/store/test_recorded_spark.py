@@ -9,6 +9,7 @@ from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.store.place import Place
 from tests.graph.oracle import Plain
 
 START = [(f"v{v}", f"v{v + 1}") for v in range(12)]
@@ -49,3 +50,25 @@ def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog
     assert caplog.text.count("is published, but not what follows it") == 2
     rows = delta.read.format("delta").load(f"{location}/changes").collect()
     assert sorted((row.version, row.op, row.src, row.dst) for row in rows) == sorted(expected)
+
+
+@pytest.mark.classic
+def test_runs_never_come_to_the_driver(delta, tmp_path, monkeypatch, caplog):
+    """A checkpoint of a closure on Spark is written there, and checked there, also when it is opened."""
+    read = Place.read
+
+    def watched(place, table, *arguments):
+        assert table != "runs"
+        return read(place, table, *arguments)
+
+    monkeypatch.setattr(Place, "read", watched)
+    location, plain = str(tmp_path / "deps"), Plain(START)
+    c = DynamicClosure.from_edges(START, spark=delta, backend="spark")
+    c.save(location)
+    opened = DynamicClosure.open(location, spark=delta)
+    assert {tuple(row) for row in opened.pairs().collect()} == plain.pairs()
+    assert not caplog.records
+    delta.sql(f"DELETE FROM delta.`{location}/runs` WHERE first % 2 = 0").collect()  # noqa: S608  (our own)
+    opened = DynamicClosure.open(location, spark=delta)
+    assert {tuple(row) for row in opened.pairs().collect()} == plain.pairs()
+    assert "rows" in caplog.text

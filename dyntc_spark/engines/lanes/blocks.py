@@ -43,15 +43,16 @@ MOST_LAYERS, MOST_REVISED = 6, 2
 class Blocks:
     """Stripes as blocks in layers; a value, of which a job makes another one."""
 
-    def __init__(self, layers: Layers, sizes: Offsets) -> None:
+    def __init__(self, layers: Layers, sizes: Offsets, pairs: Offsets) -> None:
         self.backend = layers.backend
         self.layers = layers
         self.sizes = sizes  #: bytes of each stripe
+        self.pairs = pairs  #: pairs of vertices of different components of each stripe, when its block was written
 
     @classmethod
     def nothing(cls, backend: SparkBackend, count: int = 0) -> Blocks:
         """Return so many empty stripes."""
-        return cls(Layers(backend, "first"), np.zeros(count, np.int64))
+        return cls(Layers(backend, "first"), np.zeros(count, np.int64), np.zeros(count, np.int64))
 
     @property
     def firsts(self) -> Offsets:
@@ -66,7 +67,7 @@ class Blocks:
         total = -(-len(plan.indices) // width)
         nothing = cls.nothing(backend, count)
         if not total:
-            return nothing, {tasks.BUILT: 0, tasks.PAIRS: 0}
+            return nothing, {tasks.BUILT: 0}
         step = -(-total // (RANGES * backend.parallelism * build.TOGETHER)) * build.TOGETHER
         begins = np.arange(0, total, step)
         ends = np.minimum(begins + step, total)
@@ -102,7 +103,7 @@ class Blocks:
 
     def padded(self, count: int) -> Blocks:
         """Return the blocks of more stripes; the new ones are empty."""
-        return Blocks(self.layers, longer(self.sizes, count))
+        return Blocks(self.layers, longer(self.sizes, count), longer(self.pairs, count))
 
     def overlay(self, which: Ids, made: Stripes) -> Overlay:
         """Return what a task needs to see some stripes as they are here."""
@@ -117,8 +118,8 @@ class Blocks:
         return found
 
     def inside(self, firsts: Offsets) -> Flags:
-        """Return which stripes are in the blocks that begin at ``firsts``."""
-        found, ends = np.zeros(len(self.sizes), np.bool_), self.ends
+        """Return which stripes are in the blocks that begin at ``firsts``; all where there is no block yet."""
+        found, ends = np.full(len(self.sizes), not len(self.firsts)), self.ends
         for first in firsts.tolist():
             found[first : ends[first]] = True
         return found
@@ -144,13 +145,14 @@ class Blocks:
 
     def _with_layer(self, what: str, made: DataFrame, firsts: Offsets, revised: int) -> tuple[Blocks, dict[int, int]]:
         """Write a layer of blocks in the place of those that begin at ``firsts``."""
-        sizes, ends = self.sizes.copy(), self.ends
+        each, ends = {tasks.SIZES: self.sizes.copy(), tasks.PAIRS: self.pairs.copy()}, self.ends
         for first in firsts.tolist():
-            sizes[first : ends.get(first, first)] = 0
+            for found in each.values():
+                found[first : ends.get(first, first)] = 0
         kept, told = self.backend.persist(what, made)
-        begins, sizes, counts = _read(told, sizes)
+        begins, counts = _read(told, each)
         layers = self.layers.replaced(firsts, Layer(kept, begins, len(begins), revised))
-        return Blocks(layers, sizes), counts
+        return Blocks(layers, each[tasks.SIZES], each[tasks.PAIRS]), counts
 
     def ask(self, what: str, task: Task, which: Ids | None = None) -> list[tuple[int, pa.Buffer]]:
         """Run a task on the blocks that stripes are in, or on all; return the answers by their keys."""
@@ -190,19 +192,20 @@ def joined(parts: Iterable[Stripes]) -> Stripes:
     )
 
 
-def _read(told: pa.Table, sizes: Offsets) -> tuple[Offsets, Offsets, dict[int, int]]:
-    """Return where blocks begin that were materialised, the bytes of all stripes with theirs, and what was counted."""
-    firsts = []
-    counts = dict.fromkeys(range(tasks.PAIRS + 1), 0)
+def _read(told: pa.Table, each: dict[int, Offsets]) -> tuple[Offsets, dict[int, int]]:
+    """Return where blocks begin that were materialised, and what was counted; ``each`` gets what is told of stripes."""
+    firsts = set()
+    counts = dict.fromkeys((tasks.BUILT, tasks.LOOKED, tasks.CHANGED), 0)
     for reports in told.column("reports").to_pylist():
         for report in reports:
-            if report["operation"] == tasks.SIZES:
+            what, key = report["operation"], report["key"]
+            if what in each:
                 found = np.frombuffer(report["payload"], np.int64)
-                sizes[report["key"] : report["key"] + len(found)] = found
-                firsts.append(report["key"])
+                each[what][key : key + len(found)] = found
+                firsts.add(key)
             else:
-                counts[report["operation"]] += report["key"]
-    return np.array(sorted(firsts), np.int64), sizes, counts
+                counts[what] += key
+    return np.array(sorted(firsts), np.int64), counts
 
 
 def table_of(blocks: list[Block]) -> pa.Table:

@@ -103,13 +103,10 @@ def counted(change: Change) -> tuple[int, int] | None:
     return compare.counts(change.before.version, change.after.version, change.altered)
 
 
-def more_pairs(change: Change) -> int | None:
-    """Return how many pairs more there are after a batch on Spark; None where the jobs so far have not told."""
-    (before, old), (after, new) = change.before, change.after
-    were, are = (cast("OnSpark", place).between.number for place in (old, new))
-    if were is None or are is None:
-        return None
-    return are - were + answers.pairs_within(after.members.size) - answers.pairs_within(before.members.size)
+def more_pairs(change: Change) -> int:
+    """Return how many pairs more there are after a batch: on Spark no job."""
+    were, are = (closure.place.pairs(closure.version) for closure in (change.before, change.after))
+    return are - were
 
 
 def lean(change: Change) -> Change:

@@ -21,7 +21,7 @@ from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.columns import Columns, add, columns
-from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges
+from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges, condensed
 from dyntc_spark.kernels.lanes.payload import Block, byte_sizes, held_pairs, of_lists
 from dyntc_spark.kernels.lanes.steps import Lost
 from dyntc_spark.kernels.lanes.stripes import ABSENT, Stripes
@@ -48,7 +48,6 @@ class Batch(NamedTuple):
     parts: Merges
     inserted: Offsets
     most_looks: int  #: words that may be looked at, in all stripes, before a build is cheaper
-    sizes: Ids  #: of components, before the batch
 
 
 class Built(NamedTuple):
@@ -240,7 +239,9 @@ class InProcess:
 
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Look whether every word is what its predecessors ask for."""
-        return certificate.wrong(graph, version)
+        plan = build.Plan(*condensed(graph))
+        missing, extra = certificate.wrong(plan, version.stripes, certificate.new_space(plan))
+        return certificate.named(missing, version.members), extra
 
     def rows(self, version: Version) -> None:
         """Return None: whoever asks is in the same process."""

@@ -17,8 +17,8 @@ asked for by name is collected here: pairs of a question, rows of vertices. What
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +50,9 @@ from dyntc_spark.engines.lanes.revise import Work, revising
 from dyntc_spark.engines.lanes.runs import RUNS, several
 from dyntc_spark.engines.lanes.tasks import Overlay
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
-from dyntc_spark.kernels.lanes import answers, build, payload, stripes
+from dyntc_spark.kernels.lanes import answers, build, certificate, payload, stripes
 from dyntc_spark.kernels.lanes.answers import Version
-from dyntc_spark.kernels.lanes.graph import Graph
+from dyntc_spark.kernels.lanes.graph import Graph, condensed
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
 
@@ -69,27 +69,20 @@ LOOKS_A_BYTE = 1
 _HERE = InProcess()
 
 
-@dataclass
-class Count:
-    """A number that whoever finds it out leaves here for others; None before that."""
-
-    number: int | None = None
-
-
 @dataclass(frozen=True)
 class OnSpark:
     """Stripes in blocks on Spark, some of them at hand."""
 
     stored: Blocks
     dirty: Flags  #: which stripes at hand are newer than those in blocks
+    counted: Offsets  #: pairs of vertices of different components of each stripe, as it is now
     backend: str = "spark"
     least_looks: int = 2**24  # a job costs about as much
-    between: Count = field(default_factory=Count)  #: pairs of vertices of different components
 
     @classmethod
     def nothing(cls, backend: SparkBackend) -> OnSpark:
         """Return a place without stripes."""
-        return cls(Blocks.nothing(backend), np.zeros(0, np.bool_))
+        return cls(Blocks.nothing(backend), np.zeros(0, np.bool_), np.zeros(0, np.int64))
 
     # --- batches -----------------------------------------------------------------------------
 
@@ -97,7 +90,7 @@ class OnSpark:
         """Build the stripes: one job; none of them is at hand then."""
         del budget
         stored, counts = Blocks.built(self.stored.backend, plan, sizes, width, count)
-        place = OnSpark(stored, np.zeros(count, np.bool_), between=Count(counts[tasks.PAIRS]))
+        place = OnSpark(stored, np.zeros(count, np.bool_), stored.pairs)
         return Built(place._nowhere(width), place, counts[tasks.BUILT])
 
     def taken(self, held: Stripes, here: Place, plan: build.Plan, sizes: Ids) -> tuple[Stripes, Place]:
@@ -136,50 +129,51 @@ class OnSpark:
         overlay = self._overlay(held, self.dirty & inside)
         work = Work(shipped(batch.graph).frozen(), *batch[1:], overlay, in_process.BLOCK_BYTES)
         after, counts = stored.replaced("revise stripes", revising(work), firsts)
-        known = self.between.number
-        pairs = None if known is None else known + counts[tasks.PAIRS]
-        left, place = self._without(held, inside, after, pairs)
+        left, place = self._without(held, inside, after)
         return Apart(left, place, which, counts[tasks.CHANGED], counts[tasks.LOOKED])
 
     def rebuilt(self, plan: build.Plan, sizes: Ids, held: Stripes, which: Ids) -> Apart:
         """Build the blocks that stripes are in: one job."""
-        firsts = self.stored.rewritable(which)
-        inside = self.stored.inside(firsts)
+        inside = self.stored.inside(self.stored.rewritable(which))
         after, counts = self.stored.rebuilt(plan, sizes, held.width, which)
-        pairs = counts[tasks.PAIRS] if len(firsts) == len(self.stored.firsts) else None
-        left, place = self._without(held, inside, after, pairs)
+        left, place = self._without(held, inside, after)
         return Apart(left, place, which, 0, counts[tasks.BUILT])
 
-    def _without(self, held: Stripes, inside: Flags, after: Blocks, pairs: int | None) -> tuple[Stripes, OnSpark]:
+    def _without(self, held: Stripes, inside: Flags, after: Blocks) -> tuple[Stripes, OnSpark]:
         """Return the stripes at hand without those of blocks that were made anew, and the place of the others."""
         left = payload.without(held, inside & (after.sizes > 0))
         left.lengths[inside & (after.sizes == 0)] = 0
-        return left, OnSpark(after, self.dirty & ~inside, between=Count(pairs))
+        return left, self._written(inside, after)
+
+    def _written(self, inside: Flags, after: Blocks) -> OnSpark:
+        """Return the place of stripes of which those ``inside`` were written to blocks."""
+        return OnSpark(after, self.dirty & ~inside, np.where(inside, after.pairs, self.counted))
 
     def noted(self, altered: Ids, held: Stripes, sizes: Ids, plan: Callable[[], build.Plan]) -> OnSpark:
         """Take note that stripes at hand have changed: one job when there are many, which builds their blocks."""
         dirty = self.dirty.copy()
         dirty[altered] = True
+        noted = replace(self, dirty=dirty, counted=self.counted.copy())
         if not len(altered) or self.byte_sizes(held)[dirty].sum() <= DIRTY_BYTES:
-            return replace(self, dirty=dirty, between=Count())
-        stored, _ = self.stored.rebuilt(plan(), sizes, held.width, np.flatnonzero(dirty).astype(np.int32))
-        return OnSpark(stored, np.zeros(len(dirty), np.bool_), between=Count())
+            return noted
+        which = np.flatnonzero(dirty).astype(np.int32)
+        stored, _ = self.stored.rebuilt(plan(), sizes, held.width, which)
+        return noted._written(self.stored.inside(self.stored.rewritable(which)), stored)  # noqa: SLF001  (one of us)
 
     def recount(self, change: Change) -> None:
-        """Take note of how many pairs there are now, where it was known before: a pass over stripes at hand."""
-        known = cast("OnSpark", change.before.place).between.number
-        if known is None or change.made != HERE:
+        """Take note of how many pairs stripes have now that a batch has changed here: a pass over these.
+
+        `noted` has made a place for it, which no version has yet.
+        """
+        if change.made != HERE:
             return
-        which = compared_stripes(change)
-        were, are = (
-            answers.pairs_between(closure.version.stripes, answers.weights(closure.version.members.size), which)
-            for closure in (change.before, change.after)
-        )
-        self.between.number = known + are - were
+        which, version = compared_stripes(change), change.after.version
+        self.counted[which] = answers.stripe_pairs(version.stripes, answers.weights(version.members.size), which, 0)
 
     def padded(self, count: int) -> OnSpark:
         """Take note that there are more stripes."""
-        return replace(self, stored=self.stored.padded(count), dirty=longer(self.dirty, count))
+        dirty, counted = longer(self.dirty, count), longer(self.counted, count)
+        return replace(self, stored=self.stored.padded(count), dirty=dirty, counted=counted)
 
     def byte_sizes(self, held: Stripes) -> Offsets:
         """Return how many bytes each stripe takes, here or in its block."""
@@ -258,31 +252,17 @@ class OnSpark:
         return self._overlay(version.stripes, self.dirty)
 
     def pairs(self, version: Version) -> int:
-        """Return how many pairs there are; where nobody knows, one job counts, unless all stripes are at hand.
-
-        The job that builds stripes counts as well, and those that change some tell how many pairs more there are.
-        """
-        sizes = version.members.size
-        if self.between.number is None:
-            self.between.number = self._pairs_between(version)
-        return answers.pairs_within(sizes) + self.between.number
-
-    def _pairs_between(self, version: Version) -> int:
-        """Count the pairs of vertices of different components."""
-        sizes = version.members.size
-        if not (version.stripes.lengths < 0).any():
-            return answers.pairs_between(version.stripes, answers.weights(sizes))
-        told = self.stored.ask("count pairs", tasks.counting(sizes, self.newer(version)))
-        return sum(int(np.frombuffer(each, np.int64)[0]) for _, each in told)
+        """Return how many pairs there are: whoever writes a stripe counts those of it. No job."""
+        return answers.pairs_within(version.members.size) + int(self.counted.sum())
 
     def wrong(self, graph: Graph, version: Version) -> tuple[Offsets, int]:
         """Look whether every word is what its predecessors ask for: one job."""
         if not len(self.stored.firsts):
             return _HERE.wrong(graph, version)
-        told = self.stored.ask("certify", tasks.certifying(shipped(graph), version.members, self.newer(version)))
-        found = [np.frombuffer(each, np.int64) for _, each in told]
+        task = tasks.certifying(build.Plan(*condensed(graph)), self.newer(version))
+        found = [np.frombuffer(each, np.int64) for _, each in self.stored.ask("certify", task)]
         missing = np.concatenate([np.zeros(0, np.int64), *(each[1:] for each in found)])
-        return missing, sum(int(each[0]) for each in found)
+        return certificate.named(missing, version.members), sum(int(each[0]) for each in found)
 
     # --- frames ------------------------------------------------------------------------------
 

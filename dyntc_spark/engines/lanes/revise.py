@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from dyntc_spark.engines.lanes.build import UNBOUNDED, Recycled
 from dyntc_spark.engines.lanes.graph import Shipped
-from dyntc_spark.engines.lanes.tasks import CHANGED, LOOKED, PAIRS, Overlay, Row, Task, each_row, written
-from dyntc_spark.kernels.ids import Ids, Offsets
+from dyntc_spark.engines.lanes.tasks import CHANGED, LOOKED, Overlay, Row, Task, each_row, written
+from dyntc_spark.kernels.ids import Offsets
 from dyntc_spark.kernels.lanes import answers, build, payload, slots, steps
 from dyntc_spark.kernels.lanes.graph import Merges, condensed
 from dyntc_spark.kernels.lanes.payload import Block
@@ -35,7 +35,6 @@ class Work(NamedTuple):
     parts: Merges
     inserted: Offsets
     most_looks: int  #: that a build of all stripes takes
-    sizes: Ids  #: of components, before the batch
     overlay: Overlay
     size: int  #: bytes of a block, about
 
@@ -51,9 +50,8 @@ def revising(work: Work) -> Task:
             end = work.overlay.ends[block.first]
             held = work.overlay.placed(block)
             made, counts = workshop.revised(held, block.first, end)
-            more = workshop.more_pairs(held, made, block.first, end)
-            reports = tuple(zip((LOOKED, CHANGED, PAIRS), (*counts, more), strict=True))
-            yield from written(made, block.first, end, work.size, reports)
+            reports = tuple(zip((LOOKED, CHANGED), counts, strict=True))
+            yield from written(made, block.first, end, work.size, workshop.weights, reports)
 
         return run
 
@@ -70,16 +68,7 @@ class Workshop:
         self._tails = work.graph.members.component[work.inserted >> 32]
         self._scratch = slots.scratch(len(work.graph.members.size))
         self._plan: build.Plan | None = None
-        sizes = work.sizes, self._after.members.size
-        self._weights = [answers.weights(each) for each in sizes]
-
-    def more_pairs(self, old: Stripes, new: Stripes, first: int, end: int) -> int:
-        """Return how many pairs more than before the stripes of a block have."""
-        which = np.arange(first, end, dtype=np.int32)
-        were, are = (
-            answers.pairs_between(held, weights, which) for held, weights in zip((old, new), self._weights, strict=True)
-        )
-        return are - were
+        self.weights = answers.weights(self._after.members.size)  #: after the batch
 
     def revised(self, held: Stripes, first: int, end: int) -> tuple[Stripes, tuple[int, int]]:
         """Shrink and grow the stripes of a block; return also how many words were looked at, and how many changed."""

@@ -203,8 +203,7 @@ class State:
             return self._build(parts, inserted, edges)
         elsewhere = self._brought(lambda: self._concerned(lost, parts, inserted))
         if elsewhere is not None:
-            sizes = self.version.members.size
-            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks, sizes), elsewhere, edges)
+            return self._apart(Batch(self.graph, lost, parts, inserted, self.most_looks), elsewhere, edges)
         return self._here(lost, parts, inserted, edges)
 
     def _brought(self, concerned: Callable[[], Ids]) -> TooMany | None:

@@ -17,22 +17,21 @@ import pyarrow as pa
 from dyntc_spark.blocks.exhibit import BLOCKS_TYPE
 from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches, error_row
 from dyntc_spark.engines.lanes.build import UNBOUNDED
-from dyntc_spark.engines.lanes.graph import Shipped
 from dyntc_spark.engines.lanes.in_process import by_number, showing
 from dyntc_spark.engines.lanes.runs import run_batch
 from dyntc_spark.errors import DyntcError
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate, payload
-from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.answers import Version, Weights
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
 
 #: The columns of blocks that come out of a task; ``origin`` is the first stripe of the block that one was made of.
 STRIPES = f"first int, origin int, payload binary, reports {REPORT}"
-#: Reports: the bytes of a block's stripes; words that were looked at by a build, a shrink and a grow; words changed;
-#: pairs of vertices of different components, or how many more there are than before.
-SIZES, BUILT, LOOKED, CHANGED, PAIRS = range(5)
+#: Reports: of each stripe of a block its bytes, and its pairs of vertices of different components; words that were
+#: looked at by a build, and by a shrink and a grow; words changed.
+SIZES, PAIRS, BUILT, LOOKED, CHANGED = range(5)
 _BATCH = 2**20  # numbers in a batch of unfolded rows, or in an answer
 _LANES = 64  # whose rows are in one answer
 Task: TypeAlias = Callable[[Batches], Batches]
@@ -76,8 +75,7 @@ def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
                 stop = min(begin + step, end)
                 made, looks = build.build(plan, width, begin, stop, UNBOUNDED, sweep)
                 for block in Block(begin, made).cut(size):
-                    pairs = answers.pairs_between(block.stripes, weights, first=block.first)
-                    yield _block(block, row["begin"], (BUILT, looks), (PAIRS, pairs))
+                    yield _block(block, row["begin"], weights, (BUILT, looks))
                     looks = 0
                 taken = max(int(payload.byte_sizes(made).sum()), 1)
                 fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
@@ -148,27 +146,14 @@ def holding(numbers: Ids, overlay: Overlay) -> Task:
     return each_row(lambda: run)
 
 
-def counting(sizes: Ids, overlay: Overlay) -> Task:
-    """Make the task that counts the pairs of vertices of different components, which have ``sizes``."""
-
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        found = answers.pairs_between(overlay.placed(block), answers.weights(sizes))
-        yield answer(block.first, np.int64(found).tobytes())
-
-    return each_row(lambda: run)
-
-
-def certifying(graph: Shipped, members: Members, overlay: Overlay) -> Task:
-    """Make the task that gives how many words have a bit too many, and keys of pairs that are missing."""
+def certifying(plan: build.Plan, overlay: Overlay) -> Task:
+    """Make the task that gives how many words have a bit too many, and keys of pairs of components that are missing."""
 
     def start() -> Row:
-        whole = graph.graph()
+        space = certificate.new_space(plan)
 
         def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-            block = Block.decode(row["payload"])
-            version = Version(members, overlay.placed(block), len(members.component), 0)
-            missing, extra = certificate.wrong(whole, version)
+            missing, extra = certificate.wrong(plan, overlay.placed(block := Block.decode(row["payload"])), space)
             if len(missing) or extra:
                 yield answer(block.first, np.append(extra, missing).astype(np.int64).tobytes())
 
@@ -238,13 +223,13 @@ def exhibiting(firsts: Offsets, overlay: Overlay) -> Task:
 
 
 def written(
-    stripes: Stripes, first: int, end: int, size: int, reports: tuple[tuple[int, int], ...]
+    stripes: Stripes, first: int, end: int, size: int, weights: Weights, reports: tuple[tuple[int, int], ...]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the stripes of a block, cut again where it has more than twice ``size`` bytes."""
     block = Block(first, payload.picked(stripes, np.arange(first, end, dtype=np.int32)))
     taken = int(payload.byte_sizes(block.stripes).sum())
     for part in block.cut(size if taken > 2 * size else taken):
-        yield _block(part, first, *reports)
+        yield _block(part, first, weights, *reports)
         reports = ()
 
 
@@ -269,10 +254,12 @@ def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401  (a number or a buffer)
     return scalar.as_buffer() if pa.types.is_binary(scalar.type) else scalar.as_py()
 
 
-def _block(block: Block, origin: int, *counts: tuple[int, int]) -> pa.RecordBatch:
-    """Return a block, the bytes of its stripes, and counts."""
-    sizes = payload.byte_sizes(block.stripes).tobytes()
-    reports = [{"operation": SIZES, "key": block.first, "payload": sizes}]
+def _block(block: Block, origin: int, weights: Weights, *counts: tuple[int, int]) -> pa.RecordBatch:
+    """Return a block, the bytes and the pairs of its stripes, and counts."""
+    every = np.arange(len(block.stripes.starts), dtype=np.int32)
+    pairs = answers.stripe_pairs(block.stripes, weights, every, block.first)
+    each = (SIZES, payload.byte_sizes(block.stripes)), (PAIRS, pairs)
+    reports = [{"operation": what, "key": block.first, "payload": found.tobytes()} for what, found in each]
     reports += [{"operation": what, "key": count, "payload": None} for what, count in counts]
     return _batch(block.first, origin, block.encode(), reports)
 
@@ -282,11 +269,17 @@ def answer(first: int, found: bytes) -> pa.RecordBatch:
     return _batch(first, None, found, None)
 
 
+def _binary(value: bytes) -> pa.BinaryArray:
+    """Return an array of one value, which is not copied: a block is about a MiB."""
+    ends = np.array([0, len(value)], np.int32)
+    return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(value)])
+
+
 def _batch(first: int | None, origin: int | None, found: bytes | None, reports: list[Any] | None) -> pa.RecordBatch:
     arrays = [
         pa.array([first], pa.int32()),
         pa.array([origin], pa.int32()),
-        pa.array([found], pa.binary()),
+        pa.nulls(1, pa.binary()) if found is None else _binary(found),
         pa.array([reports], REPORT_TYPE),
     ]
     return pa.RecordBatch.from_arrays(arrays, names=["first", "origin", "payload", "reports"])

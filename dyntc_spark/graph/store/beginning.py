@@ -32,7 +32,7 @@ class Checkpoint:
         try:
             if self.closure is not None and self.place.reads_alone and loaded(engine, edges, vertices, self.closure):
                 return True
-            checkpoint.require_runs(self.place, self.commit)
+            checkpoint.require_runs(self.place, self.commit, on_spark=engine.backend == "spark")
         except (DamagedBlockError, StorageError) as error:
             _log.warning(
                 "The closure at %s is built again from its edges; repair() writes a whole checkpoint: %s",

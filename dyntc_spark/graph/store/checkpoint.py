@@ -86,7 +86,7 @@ def write(place: Place, version: int, token: str, content: Content, *, upgrading
     if isinstance(runs, pa.Table):
         told = runs.num_rows, row_checksum(runs)
     else:  # nobody else knows what the tasks have written
-        told = place.checksum("runs", RUNS, _published(token)) or (0, 0)
+        told = _runs_checksum(place, token, on_spark=True) or (0, 0)
     return {
         "bytes": int(kept.nbytes + told[0] * 20),
         "runs": told[0],
@@ -147,15 +147,23 @@ def closure_of(place: Place, commit: Commit, tables: Mapping[str, pa.Table | Non
     return StoredClosure(number.astype(np.int64), component, LANES, commit.runs, commit.runs_checksum, runs)
 
 
-def require_runs(place: Place, commit: Commit) -> None:
-    """Refuse a checkpoint whose runs are not what was written."""
+def require_runs(place: Place, commit: Commit, *, on_spark: bool) -> None:
+    """Refuse a checkpoint whose runs are not what was written; ``on_spark``: whether they may be too many for here."""
     if not commit.vertices or commit.format == 1:
         return
-    found, expected = place.checksum("runs", RUNS, _published(commit.token)), (commit.runs, commit.runs_checksum)
+    found, expected = _runs_checksum(place, commit.token, on_spark=on_spark), (commit.runs, commit.runs_checksum)
     if found is None or found[0] != commit.runs:
         raise _damaged(commit, "runs", f"{commit.runs} rows", "none" if found is None else found[0])
     if found != expected:
         raise _damaged(commit, "runs", f"the checksum {expected[1]}", found[1])
+
+
+def _runs_checksum(place: Place, token: str, *, on_spark: bool) -> tuple[int, int] | None:
+    """Return how many runs a commit has, and their checksum; ``on_spark``: they do not come to this process."""
+    if not on_spark:
+        return place.checksum("runs", RUNS, _published(token))
+    with place.translating("reading the table 'runs'"):
+        return place.by_spark.checksum("runs", RUNS, _published(token))
 
 
 def _published(token: str) -> Where:

@@ -237,14 +237,15 @@ def pairs_between(stripes: Stripes, weights: Weights, which: Ids | None = None, 
     """
     if which is None:
         which = np.arange(len(stripes.starts), dtype=np.int32)
-    return _pairs_between(stripes, weights, which, first)
+    return int(stripe_pairs(stripes, weights, which, first).sum())
 
 
 @compiled
-def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int) -> int:
-    total, width = 0, stripes.width
-    for stripe in which:
-        s = np.int64(stripe)
+def stripe_pairs(stripes: Stripes, weights: Weights, which: Ids, first: int) -> Offsets:
+    """Return how many pairs of vertices of different components each stripe has that counts."""
+    found, width = np.zeros(len(which), np.int64), stripes.width
+    for place in range(len(which)):
+        s = np.int64(which[place])
         lane = (first + s) * width
         single = several = _ZERO  # lanes of one vertex, and of more
         for k in range(min(width, len(weights.sizes) - lane)):
@@ -258,8 +259,8 @@ def _pairs_between(stripes: Stripes, weights: Weights, which: Ids, first: int) -
             while word:
                 lanes += weights.sizes[lane + lowest(word)]
                 word &= word - _ONE
-            total += lanes * (weights.before[firsts[k + 1]] - weights.before[firsts[k]])
-    return total
+            found[place] += lanes * (weights.before[firsts[k + 1]] - weights.before[firsts[k]])
+    return found
 
 
 def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
