@@ -39,7 +39,9 @@ def kept(request, spark):
     assert tables(spark) == []
 
 
-@pytest.mark.parametrize("kept", ["local_checkpoint", "parquet", "delta"], indirect=True)
+@pytest.mark.parametrize(
+    "kept", ["local_checkpoint", "parquet", pytest.param("delta", marks=pytest.mark.classic)], indirect=True
+)
 def test_the_same_results_by_every_strategy(kept):
     a, b = Plain.random(RESIDUES, (40, 40), 0.1, 1), Plain.random(RESIDUES, (40, 40), 0.1, 2)
     left, right = a.blocks(kept, SIZE), b.blocks(kept, SIZE)
@@ -142,7 +144,7 @@ def updates(backend, count, watch):
     assert_same(matrix, Plain(COUNTING, expected[None]))
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_updates_grow_neither_the_plan_nor_what_is_stored(spark, count):
     backend, lengths, before = SparkBackend(spark, partitions=1), {}, stored(spark)
 
@@ -166,7 +168,8 @@ def stored(spark):
     return spark.sparkContext._jsc.sc().getPersistentRDDs().size()
 
 
-def test_updates_do_not_pile_up_tables(spark):
+@pytest.mark.parametrize("count", [11, pytest.param(41, marks=pytest.mark.slow)])
+def test_updates_do_not_pile_up_tables(spark, count):
     backend, counts, lengths = SparkBackend(spark, "parquet", partitions=1), [], []
 
     def watch(step, matrix):
@@ -175,7 +178,7 @@ def test_updates_do_not_pile_up_tables(spark):
             counts.append(len(tables(spark)))
             lengths.append(plan(matrix.state))
 
-    updates(backend, 21, watch)
+    updates(backend, count, watch)
     assert max(counts) <= 3
     assert max(lengths) - min(lengths) < 200
     backend.close()

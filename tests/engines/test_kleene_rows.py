@@ -19,7 +19,7 @@ MAKERS = {
     "divide_conquer": lambda backend: DivideConquer(backend, size=4),
     "centres": lambda backend: Centres(backend, size=4, depth=1, rebuild_share=float("inf")),
 }
-#: An Init*, a Set* in each half and a Reset*: the last two are what the rows have to follow.
+#: An Init*, a Set* in each half and a Reset*: the last two are on Spark, and are what the rows have to follow.
 SCRIPT = [
     Step("init", ([0, 1, 2, 5, 9, 10], [1, 2, 0, 6, 10, 3])),
     Step("set", (3, [5, 4], [2])),
@@ -43,12 +43,20 @@ def closed(frame):
     return found
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_rows_are_worked_out_by_tasks(backend, spark, name, monkeypatch):
-    engine, plain = MAKERS[name](backend), Plain(N)
-    for step in SCRIPT:
+def moved_halfway(make, backend, script):
+    """Run two steps of a script in this process, and the rest on Spark."""
+    engine, plain = make(None), Plain(N)
+    for number, step in enumerate(script):
+        if number == 2:
+            engine = engine.moved(backend)
         plain.run(step)
         run(engine, step, N)
+    return engine, plain
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_rows_are_worked_out_by_tasks(backend, spark, name, monkeypatch):
+    engine, plain = moved_halfway(MAKERS[name], backend, SCRIPT)
     monkeypatch.setattr(Gather, "collect", None)  # no line comes to the driver
     with backend.jobs.watch() as started:
         frame = engine.rows(spark)
@@ -68,10 +76,7 @@ def test_rows_are_worked_out_by_tasks(backend, spark, name, monkeypatch):
 
 def test_rows_of_a_version_stay_what_they_were(backend, spark):
     """Records shrink in place; a DataFrame that was made before does not follow them."""
-    engine, plain = MAKERS["centres"](backend), Plain(N)
-    for step in SCRIPT[:3]:
-        plain.run(step)
-        run(engine, step, N)
+    engine, plain = moved_halfway(MAKERS["centres"], backend, SCRIPT[:3])
     before, frame = plain.closure.copy(), engine.rows(spark, look=True)
     plain.run(SCRIPT[3])
     run(engine, SCRIPT[3], N)

@@ -9,7 +9,7 @@ from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.algebraic.path_counting import PathCounting
-from dyntc_spark.errors import CycleError, EntryValueError, IndexOutsideError, SessionError, ShapeMismatchError
+from dyntc_spark.errors import CycleError, IndexOutsideError, SessionError, ShapeMismatchError
 
 
 class Twin:
@@ -269,20 +269,6 @@ def test_grow(backend):
         assert (engine.matrix is before) == (n < 100)
     with pytest.raises(ShapeMismatchError, match="at least 300"):
         engine.grow(7)
-
-
-def test_init_from_a_dataframe(spark):
-    for backend in (LocalBackend(), SparkBackend(spark)):
-        engine = PathCounting(backend, seed=1)
-        engine.init(spark.createDataFrame([(0, 1), (1, 2), (0, 2)], "src int, dst bigint"), 4)
-        compare(engine, Twin(4, [(0, 1), (1, 2), (0, 2)]).counts())
-        for frame, message in (
-            (spark.createDataFrame([("a", 1)], "src string, dst int"), "integer column 'src'"),
-            (spark.createDataFrame([(0, None)], "src int, dst int"), "no nulls in column 'dst'"),
-        ):
-            with pytest.raises(EntryValueError, match=message):
-                engine.init(frame, 4)
-        compare(engine, Twin(4, [(0, 1), (1, 2), (0, 2)]).counts())
 
 
 def test_moved_and_shown(spark):

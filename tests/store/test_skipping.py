@@ -12,19 +12,27 @@ EDGES = [(f"v{v}", f"v{v + 1}") for v in range(700)] + [("v20", "v10"), ("w", "v
 STRIPES = 11
 
 
-@pytest.fixture
-def views(delta, tmp_path, monkeypatch):
-    """A location whose stripes are files, with batches after the checkpoint."""
+@pytest.fixture(scope="module")
+def stored(delta, tmp_path_factory):
+    """A location whose stripes are files, with batches after the checkpoint, and its closure."""
     if is_connect(delta):
         pytest.skip("a client does not see the metrics of a plan")
-    monkeypatch.setattr(checkpoint, "LEAST_SHIFT", 0)
+    folder = tmp_path_factory.mktemp("stored") / "deps"
+    c = DynamicClosure.from_edges(EDGES, spark=delta)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "LEAST_SHIFT", 0)
+        c.save(str(folder), record_changes=True)
+        c.apply([("insert", "v690", "new"), ("delete", "v695", "v696")])
+    assert len(list((folder / "runs").glob("*.parquet"))) == STRIPES
+    return str(folder), c
+
+
+@pytest.fixture
+def views(delta, stored):
+    """Make the views of the location, and yield its closure."""
+    location, c = stored
     adaptive = delta.conf.get("spark.sql.adaptive.enabled")
     delta.conf.set("spark.sql.adaptive.enabled", "false")  # its plan shows what was read as it is
-    location = str(tmp_path / "deps")
-    c = DynamicClosure.from_edges(EDGES, spark=delta)
-    c.save(location, record_changes=True)
-    c.apply([("insert", "v690", "new"), ("delete", "v695", "v696")])
-    assert len(list((tmp_path / "deps" / "runs").glob("*.parquet"))) == STRIPES
     create_location_views(location, "skipping", spark=delta)
     yield c
     delta.conf.set("spark.sql.adaptive.enabled", adaptive)

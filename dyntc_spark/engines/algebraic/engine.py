@@ -25,34 +25,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import deepcopy
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.edges import Edges, EdgeSet, checked, effect
 from dyntc_spark.engines.algebraic.build import Parts, fill
 from dyntc_spark.engines.algebraic.graph import Graph
-from dyntc_spark.engines.algebraic.inverse import Inverse
+from dyntc_spark.engines.algebraic.inverse import InverseEngine
 from dyntc_spark.engines.algebraic.solve import REACH, SECONDS_A_PRODUCT, LargeSystem
 from dyntc_spark.engines.algebraic.touched import Touched, compared
 from dyntc_spark.engines.algebraic.woodbury import Change, Factors, Lines, WideUpdate, factors, gathered
-from dyntc_spark.engines.base import Certificate, Engine
+from dyntc_spark.engines.base import Certificate
 from dyntc_spark.engines.certificate import certify_matrix
 from dyntc_spark.engines.transfer import DRIVER_BYTES
-from dyntc_spark.errors import OptionError, ShapeMismatchError, SingularMatrixError
+from dyntc_spark.errors import ShapeMismatchError, SingularMatrixError
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.primes import primes_needed, random_primes
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, HEIGHT, LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 from dyntc_spark.matrices.lazy.sizes import exceeds
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SPARSE_BITS, DENSE_BITS = 26, 23  #: of a prime; products of dense blocks are fast up to 23
 DENSE_COMPONENT = 256  #: from so many vertices on, a component makes dense blocks
@@ -62,7 +57,7 @@ REDRAWS = 2  #: fresh weights for the touched rows before all edges get some
 COUNTED = ("batches", "builds", "repairs", "redraws", "singular", "splits", "rebuilt_batches", "certified_rows")
 
 
-class Algebraic(Engine):
+class Algebraic(InverseEngine):
     """The closure of any digraph, by an inverse modulo random primes.
 
     Parameters
@@ -96,7 +91,6 @@ class Algebraic(Engine):
     """
 
     name: ClassVar[str] = "algebraic"
-    exact: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -110,16 +104,10 @@ class Algebraic(Engine):
         budget: int = BUDGET,
         worst_case: bool = False,
     ) -> None:
-        if not 0 < error_probability < 1:
-            raise OptionError("an error probability between 0 and 1", f"{error_probability!r}", "1e-12 suits most.")
-        self._where: Backend = backend or LocalBackend()
-        self._options: dict[str, Any] = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
-        self._error_probability = error_probability
+        options = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
+        super().__init__(backend, error_probability, seed, primes, options)
         self._verify = verify
-        self._random = np.random.default_rng(seed)
-        self._given = tuple(primes) if primes is not None else None
         self._graph = Graph(Edges.of(), 0)
-        self._inverse: Inverse | None = None
         self._touched: Touched | None = None
         self._build_seconds, self._bits = 0.0, SPARSE_BITS
         self._lengths = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -142,7 +130,7 @@ class Algebraic(Engine):
             self._touched = Touched.nothing(self.matrix)
             return
         before, last = self.matrix, (self._touched, self._differences)
-        built = graph, self._inverse, self._lengths, self._bytes, self._build_seconds, self._bits
+        built = graph, self._matrix, self._pairs, self._lengths, self._bytes, self._build_seconds, self._bits
         graph.apply(inserted, deleted)
         try:
             rows = self._update(inserted, deleted)
@@ -151,7 +139,7 @@ class Algebraic(Engine):
                 if not any(exceeds(matrix, DRIVER_BYTES, rows) for matrix in (before, self.matrix)):
                     self._differences = compared(before, self.matrix, rows)
         except BaseException:
-            self._graph, self._inverse, self._lengths, self._bytes, self._build_seconds, self._bits = built
+            self._graph, self._matrix, self._pairs, self._lengths, self._bytes, self._build_seconds, self._bits = built
             self._touched, self._differences = last
             graph.apply(deleted, inserted)
             raise
@@ -174,7 +162,6 @@ class Algebraic(Engine):
         new = np.zeros(vertices - self.vertices, np.int64)
         self._lengths = np.append(self._lengths[0], new), np.append(self._lengths[1], new)
         self._graph.grow(vertices)
-        self.inverse.vertices = vertices
 
     def _update(self, inserted: Edges, deleted: Edges) -> Indices | None:
         """Change M by one update, the graph has changed already; if M has to be built again, return rows to compare."""
@@ -200,7 +187,7 @@ class Algebraic(Engine):
         if self._verify and not self._counted(touched.certified(self.matrix, graph)).holds:
             self._counts["repairs"] += 1
             return touched.rows
-        self.inverse.update(update)
+        self._add(update)
         graph.salts, self._touched, self._differences = salts, touched, None
         return None
 
@@ -239,7 +226,7 @@ class Algebraic(Engine):
                 self._counts["repairs"] += 1
                 primes = (*primes, *random_primes(1, SPARSE_BITS, self._random))
                 continue
-            self._inverse, self._graph, self._lengths = Inverse(matrix, vertices), graph, found
+            self._matrix, self._pairs, self._graph, self._lengths = matrix, None, graph, found
             self._touched = self._differences = None
             self._bytes = sum(matrix.state.stored_bytes(name) for name in (BY_ROW, BY_COLUMN))
             self._build_seconds = time.perf_counter() - started
@@ -280,20 +267,6 @@ class Algebraic(Engine):
         self._counts["certified_rows"] += found.rows
         return found
 
-    # --- Query -------------------------------------------------------------------------------
-
-    def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether ``targets[q]`` is reachable from ``sources[q]``, for each ``q``: one job."""
-        return self.inverse.query(sources, targets)
-
-    def descendants(self, vertices: npt.ArrayLike) -> Edges:
-        """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from ``v``, sorted: one job."""
-        return self.inverse.descendants(vertices)
-
-    def ancestors(self, vertices: npt.ArrayLike) -> Edges:
-        """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
-        return self.inverse.ancestors(vertices)
-
     # --- looking -----------------------------------------------------------------------------
 
     @property
@@ -301,52 +274,13 @@ class Algebraic(Engine):
         """Number of vertices; they are numbered from 0."""
         return self._graph.vertices
 
-    @property
-    def backend(self) -> str:
-        """Where the state is: ``"local"`` or ``"spark"``."""
-        return "local" if isinstance(self._where, LocalBackend) else "spark"
-
-    def moved(self, backend: Backend) -> Algebraic:
-        """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
-        inverse = self.inverse.moved(backend)
-        if inverse is self._inverse:
-            return self
-        other: Algebraic = copy(self)
-        other._where, other._inverse = backend, inverse
-        other._graph, other._counts = deepcopy(self._graph), dict(self._counts)
-        return other
-
-    def blocks(self, spark: SparkSession) -> DataFrame:
-        """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
-        return self.inverse.blocks(spark)
-
-    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-        """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""
-        del spark
-        return self.inverse.rows(look=look)
+    def _part(self) -> None:
+        self._graph, self._counts = deepcopy(self._graph), dict(self._counts)
 
     @property
     def edges(self) -> Edges:
         """The edges of the graph, sorted."""
         return self._graph.edges
-
-    @property
-    def primes(self) -> tuple[int, ...]:
-        """The primes."""
-        return self.inverse.primes
-
-    @property
-    def inverse(self) -> Inverse:
-        """``M`` modulo the primes."""
-        if self._inverse is None:
-            self.init(Edges.of(), 0)
-        assert self._inverse is not None  # noqa: S101  (init has set it)
-        return self._inverse
-
-    @property
-    def matrix(self) -> LazyMatrix:
-        """``N = M - I`` modulo the primes."""
-        return self.inverse.matrix
 
     def stats(self) -> Mapping[str, Any]:
         """Size, primes and what they are meant for, and the work of the certificate and of the lazy matrix.
@@ -358,11 +292,10 @@ class Algebraic(Engine):
         build was likely to be faster. As many rows as are ``affected`` may have ``changed``. ``entries`` of the
         matrix and ``bytes`` are those of the last build. On Spark one job a version counts the ``pairs``.
         """
-        affected, pairs = len(self._touched.rows) if self._touched else self.vertices, self.inverse.pairs()
+        affected = len(self._touched.rows) if self._touched else self.vertices
         return {
-            "vertices": self.vertices,
+            **self._sizes(),
             "edges": len(self._graph),
-            **({} if pairs is None else {"pairs": pairs}),
             "primes": self.primes,
             "error_probability": 0.0 if self._verify else None if self._given else self._error_probability,
             **self._counts,

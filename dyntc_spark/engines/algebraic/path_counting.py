@@ -27,38 +27,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import deepcopy
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.columns import INTEGERS
-from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import Modular
 from dyntc_spark.blocks.state import Backend
 from dyntc_spark.edges import Edges, EdgeSet, checked, effect
-from dyntc_spark.engines.algebraic.inverse import Inverse
+from dyntc_spark.engines.algebraic.inverse import InverseEngine
 from dyntc_spark.engines.algebraic.path_numbers import Counter, PathCounts, bits_of
 from dyntc_spark.engines.algebraic.sweep import WeightedGraph, filled
 from dyntc_spark.engines.algebraic.woodbury import Change, WideUpdate, factors, gathered, signed
-from dyntc_spark.engines.base import Certificate, Engine
+from dyntc_spark.engines.base import Certificate
 from dyntc_spark.engines.certificate import certify_matrix
 from dyntc_spark.engines.topology import Topology
-from dyntc_spark.errors import EntryValueError, ShapeMismatchError
+from dyntc_spark.errors import ShapeMismatchError
 from dyntc_spark.kernels.path_totals import add_totals
 from dyntc_spark.kernels.primes import primes_needed, random_primes
-from dyntc_spark.lazy_pyspark import F, is_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import BUDGET, LazyMatrix
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 PRIME_BITS = 23
 LEAST_BITS = 64  # path counts below 2**64 never ask for new primes
 
 
-class PathCounting(Engine):
+class PathCounting(InverseEngine):
     """The closure of an acyclic digraph, by numbers of paths modulo random primes.
 
     An update reads the columns of the changed sources and the rows of the changed
@@ -100,7 +94,6 @@ class PathCounting(Engine):
     """
 
     name: ClassVar[str] = "path_counting"
-    exact: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -113,36 +106,21 @@ class PathCounting(Engine):
         budget: int = BUDGET,
         worst_case: bool | None = None,
     ) -> None:
-        self._where: Backend = backend or LocalBackend()
-        self._options: dict[str, Any] = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
-        self._error_probability = error_probability
-        self._random = np.random.default_rng(seed)
-        self._given = tuple(primes) if primes is not None else None
+        options = {"epsilon": epsilon, "budget": budget, "worst_case": worst_case}
+        super().__init__(backend, error_probability, seed, primes, options)
         self._draws = 0
         self._graph = Topology(Edges.of(), 0)
         self._totals = np.ones(0)
         self._bits = 0.0
-        self._inverse: Inverse | None = None
 
     # --- Init, Insert, Delete ----------------------------------------------------------------
 
-    def init(self, edges: Edges | DataFrame, vertices: int) -> None:
-        """Count the paths of this graph, in topological order: on Spark one job.
-
-        Parameters
-        ----------
-        edges
-            Vertex numbers; or a DataFrame with the integer columns ``src`` and ``dst``, which comes to the driver as
-            Arrow arrays: edges are few beside the closure.
-        vertices
-            How many there are; they are numbered from 0.
-        """
-        if is_frame(edges):
-            edges = _collected(edges)
+    def init(self, edges: Edges, vertices: int) -> None:
+        """Count the paths of this graph, in topological order: on Spark one job."""
         graph = Topology(EdgeSet.of(checked(edges, vertices)).edges, vertices)
         totals = np.ones(vertices)
         add_totals(*graph.adjacency.successors, np.argsort(graph.rank), totals)
-        self._inverse, self._bits = self._counted(graph, totals)
+        self._count(graph, totals)
         self._graph, self._totals = graph, totals
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
@@ -171,11 +149,11 @@ class PathCounting(Engine):
             totals = self._totals[affected]
             add_totals(*graph.adjacency.successors, affected[np.argsort(graph.rank[affected])], self._totals)
             if lines is None or bits_of(self._totals, self.vertices) > self._bits:
-                self._inverse, self._bits = self._counted(graph, self._totals)
+                self._count(graph, self._totals)
             else:
                 ring = self.matrix.ring
                 changes = [Change(edges, ring.values(signs, len(signs))) for edges, signs in batch]
-                self.inverse.update(factors(changes, lines, ring))
+                self._add(factors(changes, lines, ring))
         except BaseException:
             graph.apply(deleted, inserted)
             self._totals[affected] = totals
@@ -194,10 +172,9 @@ class PathCounting(Engine):
         else:
             self._totals = np.append(self._totals, np.ones(vertices - self.vertices))
             self._graph.grow(vertices)
-            self.inverse.vertices = vertices
 
-    def _counted(self, graph: Topology, totals: npt.NDArray[np.float64]) -> tuple[Inverse, float]:
-        """Count the paths of a graph modulo fresh primes; say up to how many bits of a count these are meant for."""
+    def _count(self, graph: Topology, totals: npt.NDArray[np.float64]) -> None:
+        """Count the paths of a graph modulo fresh primes, enough of them for twice the bits of its largest count."""
         vertices = len(graph.rank)
         room = vertices + vertices // 64 + 64
         bits = math.inf
@@ -212,7 +189,7 @@ class PathCounting(Engine):
         component = (vertices - 1 - graph.rank).astype(np.int32)
         filled(matrix, WeightedGraph.of(graph.adjacency.edges(), component, tuple(primes)))
         self._draws += 1
-        return Inverse(matrix, vertices), bits
+        self._matrix, self._pairs, self._bits = matrix, None, bits
 
     @property
     def _spread(self) -> bool:
@@ -220,10 +197,6 @@ class PathCounting(Engine):
         return self.backend == "local" if asked is None else asked
 
     # --- Query -------------------------------------------------------------------------------
-
-    def query(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """The paper's ``Query`` for many pairs: one job. It tests ``≠ 0``, for a residue has no sign."""
-        return self.inverse.query(sources, targets)
 
     def count_paths(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> PathCounts:
         """The number of paths from ``sources[q]`` to ``targets[q]``, for each ``q``: one job.
@@ -238,35 +211,14 @@ class PathCounting(Engine):
         >>> engine.count_paths([0, 1], [5, 5])
         PathCounts(counts=[1, 1], exact=array([False,  True]))
         """
-        inverse = self.inverse
-        residues = inverse.residues(sources, targets)
-        return PathCounts.of(residues, inverse.primes, self._totals[inverse.ids(sources)])
-
-    def descendants(self, vertices: npt.ArrayLike) -> Edges:
-        """The pairs ``(v, w)`` with ``v`` among ``vertices`` and ``w`` reachable from it, sorted: one job."""
-        return self.inverse.descendants(vertices)
-
-    def ancestors(self, vertices: npt.ArrayLike) -> Edges:
-        """The pairs ``(u, v)`` with ``v`` among ``vertices`` and reachable from ``u``, sorted by ``v``: one job."""
-        return self.inverse.ancestors(vertices)
+        residues = self.residues(sources, targets)
+        return PathCounts.of(residues, self.primes, self._totals[self._ids(sources)])
 
     # --- states that move, show and prove themselves -----------------------------------------
 
-    @property
-    def backend(self) -> str:
-        """Where the matrix is: ``"local"`` or ``"spark"``."""
-        return "local" if isinstance(self._where, LocalBackend) else "spark"
-
-    def moved(self, backend: Backend) -> PathCounting:
-        """Return the same engine with its matrix on another backend, itself when it is there: one job, no rebuild."""
-        inverse = self.inverse.moved(backend)
-        if inverse is self._inverse:
-            return self
-        other: PathCounting = copy(self)
-        other._where, other._inverse = backend, inverse
-        other._graph, other._totals = deepcopy(self._graph), self._totals.copy()
-        inverse.matrix.worst_case = other._spread
-        return other
+    def _part(self) -> None:
+        self._graph, self._totals = deepcopy(self._graph), self._totals.copy()
+        self.matrix.worst_case = self._spread
 
     def verify(self) -> Certificate:
         """Certify the closure, in one job; where a prime hides a pair, count again modulo fresh primes.
@@ -276,21 +228,16 @@ class PathCounting(Engine):
         first = found = self._certificate()
         while not found.holds:
             self._given = None
-            self._inverse, self._bits = self._counted(self._graph, self._totals)
+            self._count(self._graph, self._totals)
             found = self._certificate()
         return Certificate(first.rows, first.missing, repaired=not first.holds)
 
     def _certificate(self) -> Certificate:
         return certify_matrix(self.matrix, self._graph.adjacency.successors)
 
-    def blocks(self, spark: SparkSession) -> DataFrame:
-        """*Lazy* in stripes ``by_row`` and ``by_column``, and the buffers as blocks ``buf_j`` and ``buf_i``."""
-        return self.inverse.blocks(spark)
-
-    def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-        """The closure as it is on Spark, with ``paths``: how many lead to each of ``reached``, null if not known."""
-        del spark
-        return self.inverse.rows(Counter(self.inverse.primes, self._totals), look=look)
+    def _counter(self) -> Counter:
+        """What tells how many paths lead to each vertex, null if not known."""
+        return Counter(self.primes, self._totals)
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -304,30 +251,15 @@ class PathCounting(Engine):
         """The edges of the graph, sorted."""
         return self._graph.adjacency.edges()
 
-    @property
-    def inverse(self) -> Inverse:
-        """The numbers of paths, ``M``, modulo the primes."""
-        if self._inverse is None:
-            self.init(Edges.of(), 0)
-        assert self._inverse is not None  # noqa: S101  (init has set it)
-        return self._inverse
-
-    @property
-    def matrix(self) -> LazyMatrix:
-        """The numbers of paths with at least one edge, ``M - I``, modulo the primes."""
-        return self.inverse.matrix
-
     def stats(self) -> Mapping[str, Any]:
         """Size, primes and what they are meant for, and the work of the lazy matrix.
 
         On Spark one job a version counts the ``pairs``.
         """
-        pairs = self.inverse.pairs()
         return {
-            "vertices": self.vertices,
-            **({} if pairs is None else {"pairs": pairs}),
+            **self._sizes(),
             "edges": len(self._graph.adjacency),
-            "primes": self.inverse.primes,
+            "primes": self.primes,
             "error_probability": self._error_probability if self._given is None else None,
             "path_bits": bits_of(self._totals, self.vertices),
             "path_bits_allowed": self._bits,
@@ -339,16 +271,3 @@ class PathCounting(Engine):
     def bytes(self) -> int:
         """Not counted, so that ``backend="auto"`` leaves the matrix where it is."""
         return 0
-
-
-def _collected(edges: DataFrame) -> Edges:
-    """Bring edges to the driver, without a Python object an edge."""
-    types = dict(edges.dtypes)
-    for name in ("src", "dst"):
-        if types.get(name) not in INTEGERS:
-            raise EntryValueError(f"an integer column {name!r}", f"{types.get(name)}", "Number the vertices first.")
-    table = edges.select(F.col("src").cast("bigint"), F.col("dst").cast("bigint")).toArrow()
-    for name in ("src", "dst"):
-        if table.column(name).null_count:
-            raise EntryValueError(f"no nulls in column {name!r}", "a null", "Drop or fill such rows first.")
-    return Edges(table.column("src").to_numpy(), table.column("dst").to_numpy())
