@@ -12,6 +12,7 @@ DYNTC_GRAPHFRAMES_JAR names the jar of GraphFrames, for the tests that need it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import socket
 import subprocess
@@ -27,6 +28,9 @@ SPARK_KIND = os.environ.get("DYNTC_TEST_SPARK") or "classic"
 CLUSTER = "local-cluster[2,1,1024]"  # executors, cores of each, MiB of each
 START_SECONDS = 120
 INNER_LAYERS = {"blocks", "matrices", "engines"}
+# Plans over a few rows: to compile Java for each takes a quarter of all processor time. Spark Connect, the cluster and
+# the slow tests run what users run, compiled code.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 # Spark makes single examples slow. CI draws the same examples every time.
 hypothesis.settings.register_profile("dyntc", deadline=None, derandomize="CI" in os.environ)
@@ -42,11 +46,14 @@ def pytest_collection_modifyitems(config, items):
     """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others.
 
     On Spark Connect those marked ``classic`` are slow, and so are those of the layers below `graph`, whose DataFrames
-    are the same on every Spark, except for those marked ``cluster`` or ``connect``.
+    are the same on every Spark, except for those marked ``cluster`` or ``connect``. On Spark the layers below `graph`
+    come last: the tests without Spark, which `run.py test` runs beside these, begin with them and have compiled their
+    kernels by then.
     """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    items.sort(key=lambda item: "spark" in item.keywords and item.path.parent.name in INNER_LAYERS)
     if "slow" in config.option.markexpr:
         return
     wanted = config.getoption("--slow")
@@ -63,9 +70,10 @@ def _is_slow(item):
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
+def spark(request, tmp_path_factory):
     """Yield the session that all tests share."""
-    start = {"classic": _classic, "connect": _connect, "cluster": _cluster}[SPARK_KIND]
+    classic = functools.partial(_classic, more={} if request.config.getoption("--slow") else INTERPRETED)
+    start = {"classic": classic, "connect": _connect, "cluster": _cluster}[SPARK_KIND]
     with start(tmp_path_factory.mktemp("spark")) as started:
         yield started
 
@@ -114,8 +122,8 @@ def _settings():
 
 
 @contextlib.contextmanager
-def _classic(_folder):
-    spark = session.local(2, config=_settings())
+def _classic(_folder, more):
+    spark = session.local(2, config={**_settings(), **more})
     yield spark
     spark.stop()
 
