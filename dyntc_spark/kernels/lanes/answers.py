@@ -10,7 +10,7 @@ from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.compile import compiled, lean, lean_inner
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
-from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
+from dyntc_spark.kernels.lanes.bit_queue import add, drain, new_queue
 from dyntc_spark.kernels.lanes.columns import Columns, every
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.stripes import (
@@ -27,7 +27,7 @@ from dyntc_spark.kernels.lanes.stripes import (
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _LOW = 2**32 - 1
-_NONE = 2**31 - 1  # above every number
+_NO_COLUMNS = Columns(np.zeros((1, 1), np.uint64), 31)  # for rows
 
 
 class Version(NamedTuple):
@@ -136,15 +136,17 @@ def lists(version: Version, vertices: Ids, forwards: bool, columns: Columns | No
 
     Without an index, all stripes are looked at for what reaches a vertex.
     """
-    found = every(version.stripes) if columns is None else columns
-    return _lists(version, vertices, forwards, found, new_queue(len(version.members.size)))
+    if columns is None:
+        columns = _NO_COLUMNS if forwards else every(version.stripes)
+    return _lists(version, vertices, forwards, columns)
 
 
 @compiled
-def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns, queue: Queue) -> tuple[Offsets, Ids]:
+def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns) -> tuple[Offsets, Ids]:
     """Return the lists; vertices of one component that follow each other are worked out once."""
-    component, bits, upper, top = version.members.component, queue.bits, queue.upper, queue.top
-    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int32)
+    members, component = version.members, version.members.component
+    bits, upper, top = new_queue(len(component))
+    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(64, 8 * len(vertices)), np.int32)
     numbers = np.empty(len(component) + 1, np.int32)
     for q in range(len(vertices)):
         c, begin = np.int64(component[vertices[q]]), offsets[q]
@@ -153,12 +155,24 @@ def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns, qu
             found = room(found, begin, size)
             copy(found, offsets[q - 1], begin, found, begin)
         else:
-            count = _row(version, c, numbers) if forwards else _column(version, columns, c, numbers)
-            size = _queue_members(version.members, numbers, count, bits, upper, top)
+            if forwards:
+                size = _queue_row(version, c, numbers, bits, upper, top)
+            else:
+                size = _queue_members(members, numbers, _column(version, columns, c, numbers), bits, upper, top)
             found = room(found, begin, size)
             drain(bits, upper, top, found[begin:])
         offsets[q + 1] = begin + size
     return offsets, found[: offsets[-1]]
+
+
+@compiled
+def spread(near: Ids, offsets: Offsets, far: Ids) -> tuple[Offsets, Offsets]:
+    """Return each of ``near`` as often as its part of ``far`` is long, and ``far``."""
+    sources, targets = np.empty(len(far), np.int64), np.empty(len(far), np.int64)
+    for q in range(len(near)):
+        for k in range(offsets[q], offsets[q + 1]):
+            sources[k], targets[k] = near[q], far[k]
+    return sources, targets
 
 
 def unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids) -> tuple[Offsets, Ids]:
@@ -166,14 +180,12 @@ def unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, fo
 
     A component is in no list of its own, and is added.
     """
-    return _unfolded(members, vertices, numbers, offsets, found, new_queue(len(members.size)))
+    return _unfolded(members, vertices, numbers, offsets, found)
 
 
 @compiled
-def _unfolded(
-    members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids, queue: Queue
-) -> tuple[Offsets, Ids]:
-    bits, upper, top = queue
+def _unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids) -> tuple[Offsets, Ids]:
+    bits, upper, top = new_queue(len(members.size))
     places, total = np.empty(len(vertices), np.int64), 0
     for q in range(len(vertices)):
         places[q] = np.searchsorted(numbers, members.component[vertices[q]])
@@ -192,15 +204,47 @@ def _unfolded(
 
 
 @lean_inner
+def _queue_row(version: Version, c: int, chosen: Ids, bits: Words, upper: Words, top: Words) -> int:
+    """Add the members of what a component reaches, itself included, to a queue; return how many there are.
+
+    The entries that have its lane are chosen without a branch, for a processor cannot guess which ones these are.
+    """
+    members, stripes, width = version.members, version.stripes, version.stripes.width
+    s, lane = c // width, c % width
+    start, place = stripes.starts[s], stripes.places[s]
+    total = _queue_range(members, c, c + 1, bits, upper, top)
+    if place == PLAIN:
+        return total + _queue_members(members, chosen, row(stripes, s, lane, chosen), bits, upper, top)
+    first, one, count = np.uint64(place), _ONE, _ZERO  # without a sign: see `arrays.copy`
+    for k in range(np.uint64(max(np.int64(stripes.lengths[s]) - 1, 0))):
+        chosen[count] = k
+        count += (stripes.words[first + k] >> np.uint64(lane)) & one
+    for k in range(count):
+        at = start + chosen[k]
+        total += _queue_range(members, stripes.numbers[at], stripes.numbers[at + 1], bits, upper, top)
+    return total
+
+
+@lean_inner
 def _queue_members(members: Members, numbers: Ids, count: int, bits: Words, upper: Words, top: Words) -> int:
     """Add the members of some components to a queue; return how many there are."""
-    first, after, sizes, total = members.first, members.after, members.size, 0
+    total = 0
     for k in range(count):
-        size = np.int64(sizes[numbers[k]])
-        v = np.int64(first[numbers[k]])
-        for _ in range(size):
-            add(bits, upper, top, v)
+        total += _queue_range(members, numbers[k], numbers[k] + 1, bits, upper, top)
+    return total
+
+
+@lean_inner
+def _queue_range(members: Members, begin: int, end: int, bits: Words, upper: Words, top: Words) -> int:
+    """Add the members of the components from ``begin`` to ``end`` to a queue; return how many there are."""
+    first, after, total = members.first, members.after, 0
+    for c in range(begin, end):
+        v = np.int64(first[c])
+        add(bits, upper, top, v)
+        size = np.int64(members.size[c])
+        for _ in range(1, size):
             v = np.int64(after[v])
+            add(bits, upper, top, v)
         total += size
     return total
 
