@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -25,8 +24,6 @@ RANGES, MANY = 4, 1 << 14
 SAMPLES, WORTH_A_SAMPLE = 8, 1 << 10
 #: What the depth-first numbers have to take beside those of the tree cover, for a sample is not exact.
 CLEARLY_LESS = 0.9
-#: By what factor they differ when two blocks are enough to know.
-CLEARLY_OTHER = 1.5
 #: Room for stripes that batches write, in parts of what a small closure takes, and of what a large one takes, from so
 #: many numbers on; and numbers at least. It is memory only once it is used.
 SMALL_ROOM, LARGE_ROOM, LARGE, LEAST_ROOM = 2.0, 0.5, 1 << 20, 1024
@@ -47,22 +44,21 @@ def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
     total = -(-count // width)
     samples = min(SAMPLES, 2 + total // (16 * build.TOGETHER))
     begins = [(2 * k + 1) * total // (2 * samples) for k in range(samples)]
-    tried = zip(_sampled(cover, width, begins), _sampled(search, width, begins), strict=True)
-    for blocks, (by_cover, by_search) in enumerate(tried):
-        if blocks and not by_cover / CLEARLY_OTHER < by_search < by_cover * CLEARLY_OTHER:
-            break
-    return search if by_search < CLEARLY_LESS * by_cover else cover
+    most = CLEARLY_LESS * _sampled(cover, width, begins, UNBOUNDED)
+    return search if _sampled(search, width, begins, most) < most else cover
 
 
-def _sampled(plan: build.Plan, width: int, begins: list[int]) -> Iterator[int]:
-    """Yield how many bytes the blocks of stripes take, after each of them."""
+def _sampled(plan: build.Plan, width: int, begins: list[int], most: float) -> int:
+    """Return how many bytes some blocks of stripes take, or a number above ``most`` if there are more."""
     taken, total, sweep = 0, -(-len(plan.indices) // width), build.new_sweep(plan)
     numbers, words = pools(0, 0)
     for begin in begins:
         end = min(begin + build.TOGETHER, total)
         _, used, _ = build.build_into(plan, sweep, width, begin, end, UNBOUNDED, numbers, words)
         taken += _bytes(*used)
-        yield taken
+        if taken > most:
+            break
+    return taken
 
 
 def _plan(offsets: Offsets, targets: Ids, number: Ids) -> build.Plan:

@@ -108,6 +108,30 @@ def _row(version: Version, c: int, numbers: Ids) -> int:
 
 
 @lean_inner
+def _chosen_row(version: Version, c: int, chosen: Ids, numbers: Ids) -> int:
+    """Do what `_row` does, with space for ``chosen`` entries.
+
+    These are found without a branch, for a processor cannot guess which entries have a lane.
+    """
+    stripes, width = version.stripes, version.stripes.width
+    s, lane = c // width, np.uint64(c % width)
+    start, place = stripes.starts[s], stripes.places[s]
+    if place == PLAIN:
+        return _row(version, c, numbers)
+    first, n_chosen, count = np.uint64(place), _ZERO, 0  # without a sign: see `arrays.copy`
+    for k in range(np.uint64(max(np.int64(stripes.lengths[s]) - 1, 0))):
+        chosen[n_chosen] = k
+        n_chosen += (stripes.words[first + k] >> lane) & _ONE
+    for k in range(n_chosen):
+        at = start + chosen[k]
+        for number in range(stripes.numbers[at], stripes.numbers[at + 1]):
+            numbers[count] = number
+            count += 1
+    numbers[count] = c
+    return count + 1
+
+
+@lean_inner
 def _column(version: Version, columns: Columns, d: int, numbers: Ids) -> int:
     """Write the components that reach a component, itself included; return how many.
 
@@ -144,10 +168,10 @@ def lists(version: Version, vertices: Ids, forwards: bool, columns: Columns | No
 @compiled
 def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns) -> tuple[Offsets, Ids]:
     """Return the lists; vertices of one component that follow each other are worked out once."""
-    members, component = version.members, version.members.component
+    component = version.members.component
     bits, upper, top = new_queue(len(component))
     offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(64, 8 * len(vertices)), np.int32)
-    numbers = np.empty(len(component) + 1, np.int32)
+    numbers, chosen = np.empty(len(component) + 1, np.int32), np.empty(len(component) + 1, np.int32)
     for q in range(len(vertices)):
         c, begin = np.int64(component[vertices[q]]), offsets[q]
         if q and component[vertices[q - 1]] == c:
@@ -155,24 +179,26 @@ def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns) ->
             found = room(found, begin, size)
             copy(found, offsets[q - 1], begin, found, begin)
         else:
-            if forwards:
-                size = _queue_row(version, c, numbers, bits, upper, top)
-            else:
-                size = _queue_members(members, numbers, _column(version, columns, c, numbers), bits, upper, top)
+            count = _chosen_row(version, c, chosen, numbers) if forwards else _column(version, columns, c, numbers)
+            size = _queue_members(version.members, numbers, count, bits, upper, top)
             found = room(found, begin, size)
             drain(bits, upper, top, found[begin:])
         offsets[q + 1] = begin + size
     return offsets, found[: offsets[-1]]
 
 
-@compiled
 def spread(near: Ids, offsets: Offsets, far: Ids) -> tuple[Offsets, Offsets]:
     """Return each of ``near`` as often as its part of ``far`` is long, and ``far``."""
-    sources, targets = np.empty(len(far), np.int64), np.empty(len(far), np.int64)
+    sources, targets = np.empty(len(far), np.int64), np.empty(len(far), np.int64)  # numpy asks for large pages
+    _spread(near, offsets, far, sources, targets)
+    return sources, targets
+
+
+@lean
+def _spread(near: Ids, offsets: Offsets, far: Ids, sources: Offsets, targets: Offsets) -> None:
     for q in range(len(near)):
         for k in range(offsets[q], offsets[q + 1]):
             sources[k], targets[k] = near[q], far[k]
-    return sources, targets
 
 
 def unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids) -> tuple[Offsets, Ids]:
@@ -204,44 +230,13 @@ def _unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, f
 
 
 @lean_inner
-def _queue_row(version: Version, c: int, chosen: Ids, bits: Words, upper: Words, top: Words) -> int:
-    """Add the members of what a component reaches, itself included, to a queue; return how many there are.
-
-    The entries that have its lane are chosen without a branch, for a processor cannot guess which ones these are.
-    """
-    members, stripes, width = version.members, version.stripes, version.stripes.width
-    s, lane = c // width, c % width
-    start, place = stripes.starts[s], stripes.places[s]
-    total = _queue_range(members, c, c + 1, bits, upper, top)
-    if place == PLAIN:
-        return total + _queue_members(members, chosen, row(stripes, s, lane, chosen), bits, upper, top)
-    first, one, count = np.uint64(place), _ONE, _ZERO  # without a sign: see `arrays.copy`
-    for k in range(np.uint64(max(np.int64(stripes.lengths[s]) - 1, 0))):
-        chosen[count] = k
-        count += (stripes.words[first + k] >> np.uint64(lane)) & one
-    for k in range(count):
-        at = start + chosen[k]
-        total += _queue_range(members, stripes.numbers[at], stripes.numbers[at + 1], bits, upper, top)
-    return total
-
-
-@lean_inner
 def _queue_members(members: Members, numbers: Ids, count: int, bits: Words, upper: Words, top: Words) -> int:
     """Add the members of some components to a queue; return how many there are."""
-    total = 0
+    first, after, sizes, total = members.first, members.after, members.size, 0
     for k in range(count):
-        total += _queue_range(members, numbers[k], numbers[k] + 1, bits, upper, top)
-    return total
-
-
-@lean_inner
-def _queue_range(members: Members, begin: int, end: int, bits: Words, upper: Words, top: Words) -> int:
-    """Add the members of the components from ``begin`` to ``end`` to a queue; return how many there are."""
-    first, after, total = members.first, members.after, 0
-    for c in range(begin, end):
-        v = np.int64(first[c])
+        size = np.int64(sizes[numbers[k]])
+        v = np.int64(first[numbers[k]])
         add(bits, upper, top, v)
-        size = np.int64(members.size[c])
         for _ in range(1, size):
             v = np.int64(after[v])
             add(bits, upper, top, v)
