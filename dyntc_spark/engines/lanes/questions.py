@@ -16,7 +16,7 @@ from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.in_process import Closure
 from dyntc_spark.engines.lanes.runs import Layout, run_batch, several
 from dyntc_spark.kernels.ids import Ids, Offsets
-from dyntc_spark.kernels.lanes.answers import Version
+from dyntc_spark.kernels.lanes.answers import Version, spread
 from dyntc_spark.kernels.lanes.counts import reach_counts
 
 if TYPE_CHECKING:
@@ -148,9 +148,10 @@ class Snapshot(Answering):
 def _known(version: Version, vertices: npt.ArrayLike) -> Ids:
     """Return vertices ascending, each once, or an error."""
     found = Axis(version.vertices, 1).ids(vertices, "vertex")
-    return (np.unique(found) if len(found) > 1 else found).astype(np.int32)
+    ascending = len(found) < 2 or bool((found[1:] > found[:-1]).all())
+    return (found if ascending else np.unique(found)).astype(np.int32)
 
 
 def _spread(near: Ids, offsets: Offsets, far: Ids) -> Edges:
     """Return each of ``near`` with its part of ``far``."""
-    return Edges(np.repeat(near.astype(np.int64), np.diff(offsets)), far.astype(np.int64))
+    return Edges(*spread(near, offsets, far))

@@ -10,7 +10,7 @@ from dyntc_spark.kernels.bits import lowest, popcount
 from dyntc_spark.kernels.compile import compiled, lean, lean_inner
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
-from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
+from dyntc_spark.kernels.lanes.bit_queue import add, drain, new_queue
 from dyntc_spark.kernels.lanes.columns import Columns, every
 from dyntc_spark.kernels.lanes.graph import Members
 from dyntc_spark.kernels.lanes.stripes import (
@@ -27,7 +27,7 @@ from dyntc_spark.kernels.lanes.stripes import (
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _LOW = 2**32 - 1
-_NONE = 2**31 - 1  # above every number
+_NO_COLUMNS = Columns(np.zeros((1, 1), np.uint64), 31)  # for rows
 
 
 class Version(NamedTuple):
@@ -108,6 +108,30 @@ def _row(version: Version, c: int, numbers: Ids) -> int:
 
 
 @lean_inner
+def _chosen_row(version: Version, c: int, chosen: Ids, numbers: Ids) -> int:
+    """Do what `_row` does, with space for ``chosen`` entries.
+
+    These are found without a branch, for a processor cannot guess which entries have a lane.
+    """
+    stripes, width = version.stripes, version.stripes.width
+    s, lane = c // width, np.uint64(c % width)
+    start, place = stripes.starts[s], stripes.places[s]
+    if place == PLAIN:
+        return _row(version, c, numbers)
+    first, n_chosen, count = np.uint64(place), _ZERO, 0  # without a sign: see `arrays.copy`
+    for k in range(np.uint64(max(np.int64(stripes.lengths[s]) - 1, 0))):
+        chosen[n_chosen] = k
+        n_chosen += (stripes.words[first + k] >> lane) & _ONE
+    for k in range(n_chosen):
+        at = start + chosen[k]
+        for number in range(stripes.numbers[at], stripes.numbers[at + 1]):
+            numbers[count] = number
+            count += 1
+    numbers[count] = c
+    return count + 1
+
+
+@lean_inner
 def _column(version: Version, columns: Columns, d: int, numbers: Ids) -> int:
     """Write the components that reach a component, itself included; return how many.
 
@@ -136,16 +160,18 @@ def lists(version: Version, vertices: Ids, forwards: bool, columns: Columns | No
 
     Without an index, all stripes are looked at for what reaches a vertex.
     """
-    found = every(version.stripes) if columns is None else columns
-    return _lists(version, vertices, forwards, found, new_queue(len(version.members.size)))
+    if columns is None:
+        columns = _NO_COLUMNS if forwards else every(version.stripes)
+    return _lists(version, vertices, forwards, columns)
 
 
 @compiled
-def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns, queue: Queue) -> tuple[Offsets, Ids]:
+def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns) -> tuple[Offsets, Ids]:
     """Return the lists; vertices of one component that follow each other are worked out once."""
-    component, bits, upper, top = version.members.component, queue.bits, queue.upper, queue.top
-    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(16, len(vertices)), np.int32)
-    numbers = np.empty(len(component) + 1, np.int32)
+    component = version.members.component
+    bits, upper, top = new_queue(len(component))
+    offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(64, 8 * len(vertices)), np.int32)
+    numbers, chosen = np.empty(len(component) + 1, np.int32), np.empty(len(component) + 1, np.int32)
     for q in range(len(vertices)):
         c, begin = np.int64(component[vertices[q]]), offsets[q]
         if q and component[vertices[q - 1]] == c:
@@ -153,7 +179,7 @@ def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns, qu
             found = room(found, begin, size)
             copy(found, offsets[q - 1], begin, found, begin)
         else:
-            count = _row(version, c, numbers) if forwards else _column(version, columns, c, numbers)
+            count = _chosen_row(version, c, chosen, numbers) if forwards else _column(version, columns, c, numbers)
             size = _queue_members(version.members, numbers, count, bits, upper, top)
             found = room(found, begin, size)
             drain(bits, upper, top, found[begin:])
@@ -161,19 +187,31 @@ def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns, qu
     return offsets, found[: offsets[-1]]
 
 
+def spread(near: Ids, offsets: Offsets, far: Ids) -> tuple[Offsets, Offsets]:
+    """Return each of ``near`` as often as its part of ``far`` is long, and ``far``."""
+    sources, targets = np.empty(len(far), np.int64), np.empty(len(far), np.int64)  # numpy asks for large pages
+    _spread(near, offsets, far, sources, targets)
+    return sources, targets
+
+
+@lean
+def _spread(near: Ids, offsets: Offsets, far: Ids, sources: Offsets, targets: Offsets) -> None:
+    for q in range(len(near)):
+        for k in range(offsets[q], offsets[q + 1]):
+            sources[k], targets[k] = near[q], far[k]
+
+
 def unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids) -> tuple[Offsets, Ids]:
     """Return lists of vertices, as `lists` does, where ``found`` has lists of components for ``numbers``, ascending.
 
     A component is in no list of its own, and is added.
     """
-    return _unfolded(members, vertices, numbers, offsets, found, new_queue(len(members.size)))
+    return _unfolded(members, vertices, numbers, offsets, found)
 
 
 @compiled
-def _unfolded(
-    members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids, queue: Queue
-) -> tuple[Offsets, Ids]:
-    bits, upper, top = queue
+def _unfolded(members: Members, vertices: Ids, numbers: Ids, offsets: Offsets, found: Ids) -> tuple[Offsets, Ids]:
+    bits, upper, top = new_queue(len(members.size))
     places, total = np.empty(len(vertices), np.int64), 0
     for q in range(len(vertices)):
         places[q] = np.searchsorted(numbers, members.component[vertices[q]])
@@ -198,9 +236,10 @@ def _queue_members(members: Members, numbers: Ids, count: int, bits: Words, uppe
     for k in range(count):
         size = np.int64(sizes[numbers[k]])
         v = np.int64(first[numbers[k]])
-        for _ in range(size):
-            add(bits, upper, top, v)
+        add(bits, upper, top, v)
+        for _ in range(1, size):
             v = np.int64(after[v])
+            add(bits, upper, top, v)
         total += size
     return total
 

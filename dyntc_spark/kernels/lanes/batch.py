@@ -98,9 +98,10 @@ def revise(  # noqa: C901, PLR0912, PLR0915  (which stripes, their words, and wh
     """
     width, total, counts = stripes.width, len(stripes.starts), scratch.counts
     flags = np.zeros(total, np.bool_)
-    present = _mark_concerned(graph, stripes, numbers, events, begin, flags)
     left = max(budget - counts[COST], 0)
-    if begin == 0 and _sampled(graph, stripes, events, shrinking, scratch, flags, present) > left:
+    hopeless = begin == 0 and _least_cost(stripes, numbers, events, flags) > left
+    present = 0 if hopeless else _mark_concerned(graph, stripes, numbers, events, begin, flags)
+    if hopeless or (begin == 0 and _sampled(graph, stripes, events, shrinking, scratch, flags, present) > left):
         return np.empty(0, np.int32), stripes, (used[0], used[1], 0, np.int64(0), np.int64(0))
     present += len(ignored)
     altered, lengths = np.empty(present, np.int32), np.empty(present, np.int32)
@@ -164,6 +165,21 @@ def revise(  # noqa: C901, PLR0912, PLR0915  (which stripes, their words, and wh
             s = np.int64(altered[k])
             made.starts[s], made.lengths[s], made.places[s] = starts[k], lengths[k], places[k]
     return altered[:n_altered], made, (n_pool, n_words, stop, wanted, wanted_words)
+
+
+@lean_inner
+def _least_cost(stripes: Stripes, numbers: Ids, events: Events, flags: Flags) -> int:
+    """Return what it takes, at least, to tell the events to the stripes that have one of ``numbers`` as a lane.
+
+    Marks these stripes, if they are here.
+    """
+    count = 0
+    for c in numbers:
+        s = c // stripes.width
+        if stripes.lengths[s] >= 0 and not flags[s]:
+            flags[s] = True
+            count += 1
+    return count * len(events.tails)
 
 
 @lean_inner

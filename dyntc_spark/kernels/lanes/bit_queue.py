@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.compile import lean
+from dyntc_spark.kernels.compile import inner, lean
 from dyntc_spark.kernels.ids import Ids, Words
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -21,9 +21,14 @@ class Queue(NamedTuple):
     top: Words
 
 
+@inner
 def new_queue(size: int) -> Queue:
     """Return an empty set of integers below ``size``."""
-    return Queue(*(np.zeros((size >> shift) + 1, np.uint64) for shift in (6, 12, 18)))
+    return Queue(
+        np.zeros((size >> 6) + 1, np.uint64),
+        np.zeros((size >> 12) + 1, np.uint64),
+        np.zeros((size >> 18) + 1, np.uint64),
+    )
 
 
 @lean

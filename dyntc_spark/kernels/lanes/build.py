@@ -4,6 +4,8 @@ Eight neighbouring stripes are 512 sources. Their words lie side by side, a cach
 in reach. Components are taken in topological order from a queue, and each ORs its line into those
 of its successors; so a component is looked at once for 512 sources, and nothing is stored before its
 words are complete. Then they are read in the order of their numbers, and equal neighbours become entries.
+A component that nobody reaches has no line: its own bit is not stored, and it only sets that bit in the lines of its
+successors.
 
 Ranges of stripes are independent: threads build them side by side, and so can the tasks of a cluster.
 """
@@ -19,7 +21,7 @@ from dyntc_spark.kernels.compile import compiled, inner, lean_inner
 from dyntc_spark.kernels.ids import Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import Queue, add, drain, new_queue
-from dyntc_spark.kernels.lanes.line import LINE, copy_line, differing, or_line
+from dyntc_spark.kernels.lanes.line import LINE, copy_line, differing, or_line, prefetch
 from dyntc_spark.kernels.lanes.stripes import (
     ENTRY_BYTES,
     NUMBER_BYTES,
@@ -34,9 +36,11 @@ from dyntc_spark.kernels.lanes.stripes import (
 TOGETHER = LINE
 #: Numbers, and words, for which pools have room at first.
 LEAST_ROOM = 1024
+#: Lanes from one step of fetching what they need to the next.
+AHEAD = 8
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
-_NOWHERE = 2**32 - 1  # the lower half of ``Sweep.known``
+_NOWHERE, _ROOT = -1, -2  # no places: a component that is not in reach, and one that no other component reaches
 
 
 class Plan(NamedTuple):
@@ -51,8 +55,7 @@ class Plan(NamedTuple):
 class Sweep(NamedTuple):
     """What one sweep reaches: a line of words for each component, by its place."""
 
-    known: Offsets  #: by index of component: its number, and its place, `_NOWHERE` where it is not in reach
-    place: Ids  #: by number, where it is in reach: its place
+    place: Ids  #: by index of component: its place, or `_NOWHERE` where it is not in reach, or `_ROOT`
     reached: Ids  #: numbers in reach
     lines: Words  #: by place: `TOGETHER` words, and one line more; pages that are never written take no memory
     ahead: Queue  #: indices that are still to be taken, the highest first
@@ -63,13 +66,21 @@ def new_sweep(plan: Plan) -> Sweep:
     """Return space for sweeps over a graph, one after the other."""
     count = len(plan.numbers)
     return Sweep(
-        (plan.numbers.astype(np.int64) << 32) | _NOWHERE,
-        np.empty(len(plan.indices), np.int32),
+        _places(plan.targets, count),
         np.empty(count, np.int32),
         np.empty((count + 1, TOGETHER), np.uint64),
         new_queue(count),
         new_queue(len(plan.indices)),
     )
+
+
+@compiled
+def _places(targets: Ids, count: int) -> Ids:
+    """Return the places of components where nothing is in reach."""
+    place = np.full(count, _ROOT, np.int32)
+    for d in targets:
+        place[d] = _NOWHERE
+    return place
 
 
 def build(plan: Plan, width: int, begin: int, end: int, budget: int, sweep: Sweep | None = None) -> tuple[Stripes, int]:
@@ -131,23 +142,22 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
 
     Return how many lines there are, and how many edges were followed.
     """
-    offsets, targets, known, place, lines = plan.offsets, plan.targets, sweep.known, sweep.place, sweep.lines
+    offsets, targets, place = plan.offsets, plan.targets, sweep.place
     bits, upper, top = sweep.ahead
     highest = len(offsets) - 2  # the queue gives the least first, edges lead to smaller indices
     n = n_edges = 0
     for number in range(first, last):
+        if number + 2 * AHEAD < last:
+            _call(plan, place, number)
         c = np.int64(plan.indices[number])
-        if c < 0:
-            continue
-        known[c] = (number << 32) | n
-        place[number] = n
-        for k in range(TOGETHER):
-            lines[n, k] = _ZERO
-        lane = number - first
-        lines[n, lane // width] = _ONE << np.uint64(lane % width)
-        add(bits, upper, top, highest - c)
-        add(sweep.ascending.bits, sweep.ascending.upper, sweep.ascending.top, number)
-        n += 1
+        if c >= 0:
+            stripe, bit = (number - first) // width, _ONE << np.uint64((number - first) % width)
+            if place[c] != _ROOT:
+                n = _set_bit(plan, sweep, c, stripe, bit, n)
+                continue
+            n_edges += offsets[c + 1] - offsets[c]
+            for at in range(offsets[c], offsets[c + 1]):
+                n = _set_bit(plan, sweep, np.int64(targets[at]), stripe, bit, n)
     for level in range(len(top)):
         while top[level]:
             high = (level << 6) + lowest(top[level])
@@ -157,37 +167,54 @@ def _sweep(plan: Plan, sweep: Sweep, first: int, last: int, width: int) -> tuple
                     c = highest - ((middle << 6) + lowest(bits[middle]))
                     bits[middle] &= bits[middle] - _ONE
                     n_edges += offsets[c + 1] - offsets[c]
-                    n = _hand_on(offsets, targets, known, place, lines, sweep.ahead, sweep.ascending, c, n)
+                    n = _hand_on(plan, sweep, c, n)
                 upper[high] &= upper[high] - _ONE
             top[level] &= top[level] - _ONE
     return n, n_edges
 
 
 @lean_inner
-def _hand_on(
-    offsets: Offsets,
-    targets: Ids,
-    known: Offsets,
-    place: Ids,
-    lines: Words,
-    ahead: Queue,
-    ascending: Queue,
-    c: int,
-    n: int,
-) -> int:
+def _call(plan: Plan, place: Ids, number: int) -> None:
+    """Let the processor bring near what lanes a little further on need: their components lie all over the graph."""
+    later, next_one = np.int64(plan.indices[number + 2 * AHEAD]), np.int64(plan.indices[number + AHEAD])
+    prefetch(plan.offsets, max(later, 0))
+    prefetch(place, max(later, 0))
+    prefetch(plan.targets, plan.offsets[max(next_one, 0)])
+
+
+@lean_inner
+def _set_bit(plan: Plan, sweep: Sweep, c: int, stripe: int, bit: np.uint64, n: int) -> int:
+    """Set a bit in the line of a component, which may have none yet; return how many lines there are."""
+    if sweep.place[c] == _NOWHERE:
+        for k in range(TOGETHER):
+            sweep.lines[n, k] = _ZERO
+        n = _begin(plan, sweep, c, n)
+    sweep.lines[sweep.place[c], stripe] |= bit
+    return n
+
+
+@lean_inner
+def _begin(plan: Plan, sweep: Sweep, c: int, n: int) -> int:
+    """Give a component the next place; return how many have one."""
+    ahead, ascending = sweep.ahead, sweep.ascending
+    sweep.place[c] = n
+    prefetch(plan.offsets, c)
+    add(ahead.bits, ahead.upper, ahead.top, len(plan.offsets) - 2 - c)
+    add(ascending.bits, ascending.upper, ascending.top, np.int64(plan.numbers[c]))
+    return n + 1
+
+
+@lean_inner
+def _hand_on(plan: Plan, sweep: Sweep, c: int, n: int) -> int:
     """OR the line of a component into those of its successors; return how many lines there are."""
-    mine = known[c] & _NOWHERE
+    offsets, targets, place, lines = plan.offsets, plan.targets, sweep.place, sweep.lines
+    mine = np.int64(place[c])
     for at in range(offsets[c], offsets[c + 1]):
         d = np.int64(targets[at])
-        line = known[d] & _NOWHERE
+        line = np.int64(place[d])
         if line == _NOWHERE:
-            line, number = n, known[d] >> 32
-            known[d] = (number << 32) | n
-            place[number] = n
-            n += 1
-            add(ahead.bits, ahead.upper, ahead.top, len(offsets) - 2 - d)
-            add(ascending.bits, ascending.upper, ascending.top, number)
-            copy_line(lines, line, mine)
+            copy_line(lines, n, mine)
+            n = _begin(plan, sweep, d, n)
         else:
             or_line(lines, line, mine)
     return n
@@ -207,11 +234,11 @@ def _entries(
     most: int,
 ) -> None:
     """Make entries of the lines, those of stripe k from ``k * most`` on, and leave ``sweep`` clean."""
-    known, place, reached, lines, indices = sweep.known, sweep.place, sweep.reached, sweep.lines, plan.indices
+    place, reached, lines, indices = sweep.place, sweep.reached, sweep.lines, plan.indices
     for number in range(first, last):  # own bits are not stored
-        lane = number - first
-        if indices[number] >= 0:
-            lines[place[number], lane // width] &= ~(_ONE << np.uint64(lane % width))
+        lane, c = number - first, np.int64(indices[number])
+        if c >= 0 and place[c] != _ROOT:
+            lines[place[c], lane // width] &= ~(_ONE << np.uint64(lane % width))
     drain(sweep.ascending.bits, sweep.ascending.upper, sweep.ascending.top, reached)
     now = len(lines) - 1  # the words of all stripes at some number
     for k in range(TOGETHER):
@@ -224,8 +251,9 @@ def _entries(
             _end(live, lines[now], after, firsts, words, counts)
             live = _ZERO
         after = number + 1
-        line = np.int64(place[number])
-        known[indices[number]] |= _NOWHERE
+        c = np.int64(indices[number])
+        line = np.int64(place[c])
+        place[c] = _NOWHERE
         different: np.uint64 = differing(lines, line, now)
         live |= different
         while different:

@@ -347,31 +347,30 @@ def condensed(graph: Graph) -> tuple[Offsets, Ids, Ids, Ids]:
     """Return the acyclic graph of components, numbered by their order: offsets, targets, numbers, and their inverse."""
     members, out, order = graph.members, graph.out, graph.order
     count = edges = 0
-    index = np.full(len(members.size), -1, np.int32)
+    index, number = np.full(len(members.size), -1, np.int32), np.empty(len(members.size), np.int32)
     c = order.ends[0]
     while c >= 0:
         index[c] = count
+        number[count] = c
         count += 1
         c = order.above[c]
+    place = np.empty(len(members.component), np.int32)  # of each vertex: the index of its component
+    for v in range(len(place)):
+        place[v] = index[members.component[v]]
     for n in out.lengths:
         edges += n
     offsets, targets = np.zeros(count + 1, np.int64), np.empty(edges, np.int32)
-    number, seen = np.empty(count, np.int32), np.full(count, -1, np.int32)
-    end = k = 0
-    c = order.ends[0]
-    while c >= 0:
-        number[k] = c
+    seen, end = np.full(count, -1, np.int32), 0
+    for k in range(count):
         seen[k] = k
-        v = members.first[c]
-        for _ in range(members.size[c]):
-            for place in range(out.starts[v], out.starts[v] + out.lengths[v]):
-                d = index[members.component[out.values[place]]]
+        v = members.first[number[k]]
+        for _ in range(members.size[number[k]]):
+            for at in range(out.starts[v], out.starts[v] + out.lengths[v]):
+                d = place[out.values[at]]
                 if seen[d] != k:
                     seen[d] = k
                     targets[end] = d
                     end += 1
             v = members.after[v]
         offsets[k + 1] = end
-        k += 1
-        c = order.above[c]
-    return offsets, targets[:end], number, index
+    return offsets, targets[:end], number[:count], index

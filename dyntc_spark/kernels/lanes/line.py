@@ -109,3 +109,25 @@ def _addresses(
     firsts = (builder.gep(array.data, [builder.mul(place, ir.Constant(place.type, LINE))]) for place in places)
     to, of = (builder.bitcast(first, vector.as_pointer()) for first in firsts)
     return to, of
+
+
+def _ignored(array: Words, at: int) -> None:
+    del array, at
+
+
+@intrinsic(_ignored)
+def prefetch(typing: Typing, array: types.Array, at: types.Type) -> tuple[Signature, _Generate]:
+    """Let the processor bring a number of an array nearer, while it goes on."""
+    del typing
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> None:
+        untyped: Any = context  # for mypy: these methods have no types
+        data = untyped.make_array(signature.args[0])(context, builder, given[0]).data
+        address = builder.gep(data, [untyped.cast(builder, given[1], signature.args[1], types.intp)])
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        read, near, data_cache = (ir.Constant(number, value) for value in (0, 3, 1))
+        builder.call(function, [builder.bitcast(address, byte), read, near, data_cache])
+
+    return types.void(array, at), generate

@@ -41,8 +41,8 @@ from dyntc_spark.kernels.lanes.stripes import bit_of, number_of
 #: on. COPY: the head starts with the tail's word. JOIN: the tail has become part of the head. EDGE: an edge came.
 LOOK, COPY, JOIN, EDGE = range(4)
 
-#: Predecessors that are looked at one by one.
-FEW_PREDECESSORS = 16
+#: Predecessors that are looked at one by one; and how many that are known to have no word take as long as one of them.
+FEW_PREDECESSORS, WORDLESS = 16, 8
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -138,20 +138,24 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
         d = np.int64(slots[slot, NUMBER])
         lost = slots[slot, DOUBTED] & slots[slot, WORD] & ~bit_of(d, lanes[0], lanes[1])
         slots[slot, DOUBTED] = _ZERO
-        left = FEW_PREDECESSORS
+        left = FEW_PREDECESSORS * WORDLESS
         v = first[d]
         for _ in range(size[d]):
             for place in range(in_starts[v], in_starts[v] + in_lengths[v]):
-                if lost == _ZERO or left == 0:
+                if lost == _ZERO or left <= 0:
                     break
-                left -= 1
-                c = component[sources[place]]
-                if c != d:
-                    lost &= ~slots[slot_of(of, slots, counts, firsts, words, lanes, c), WORD]
+                u = sources[place]
+                c = np.int64(component[u])
+                if c == d or (in_lengths[u] == 0 and not lanes[0] <= c < lanes[0] + lanes[1]):
+                    left -= 1  # nobody reaches c, which is no lane here: its word is 0
+                    continue
+                left -= WORDLESS
+                lost &= ~slots[slot_of(of, slots, counts, firsts, words, lanes, c), WORD]
             v = after[v]
-        counts[LOOKED] += FEW_PREDECESSORS - left
-        counts[COST] += (FEW_PREDECESSORS - left) * SLOT_COST
-        if left == 0 and lost:
+        looked = FEW_PREDECESSORS - left // WORDLESS
+        counts[LOOKED] += looked
+        counts[COST] += looked * SLOT_COST
+        if left <= 0 and lost:
             lost = _unfounded(members, out, labels, view, scratch, d, lost)
         if lost == _ZERO:
             continue

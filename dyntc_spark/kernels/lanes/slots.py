@@ -39,8 +39,8 @@ NUMBER, BEFORE, WORD, DOUBTED = range(4)
 #: Places in ``Scratch.counts``: slots in use, slots in the heap, words looked at, words changed, and what it took, in
 #: looks of a build.
 USED, QUEUED, LOOKED, CHANGED, COST = range(5)
-#: What it takes to look at a word in a slot, and to begin with a stripe, in looks of a build (about 20 ns).
-SLOT_COST, STRIPE_COST = 4, 50
+#: What it takes to look at a word in a slot, and to begin with a stripe, in looks of a build (about 12 ns).
+SLOT_COST, STRIPE_COST = 6, 80
 IN_HEAP = np.uint64(1 << 40)
 
 

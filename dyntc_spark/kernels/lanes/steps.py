@@ -115,7 +115,8 @@ def _is_covered(graph: Graph, stripes: Stripes, u: int, c: int, d: int) -> bool:
 
 def shrink(graph: Graph, held: Held, lost: Lost, parts: Merges, scratch: Scratch, budget: int) -> Revised:
     """Shrink the stripes that the loss of edges, and of ``parts`` of components, concerns."""
-    return _revised(graph, held, _losses(graph, held.stripes, lost, parts), True, scratch, budget)
+    told = _losses(graph, held.stripes, lost, parts, budget)
+    return _revised(graph, held, told, True, scratch, budget)
 
 
 def grow(
@@ -158,9 +159,13 @@ def _revised(graph: Graph, held: Held, told: Told, shrinking: bool, scratch: Scr
 
 
 @compiled
-def _losses(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges) -> Told:
-    """Return the events of a loss; new lanes are ignored."""
+def _losses(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges, budget: int) -> Told:
+    """Return the events of a loss; new lanes are ignored.
+
+    Some are missing when those that are there take more than ``budget`` (see `batch.revise`).
+    """
     component = graph.members.component
+    own, n_own = np.zeros(len(stripes.starts), np.bool_), 0  # stripes here with a lane at which something happened
     most = len(lost.keys) + len(parts.gone)
     tails, heads, kinds = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int8)
     starts, fresh = np.empty(most, np.int32), np.empty(len(parts.gone), np.int32)
@@ -170,6 +175,12 @@ def _losses(graph: Graph, stripes: Stripes, lost: Lost, parts: Merges) -> Told:
         if not _is_covered(graph, stripes, u, lost.tails[k], d):
             tails[n], heads[n], kinds[n], starts[n] = lost.tails[k], d, LOOK, component[u]
             n += 1
+            s = component[u] // stripes.width
+            if stripes.lengths[s] >= 0 and not own[s]:
+                own[s] = True
+                n_own += 1
+            if n * n_own > budget:
+                break
     for k in range(len(parts.gone)):
         part, whole = parts.gone[k], parts.kept[k]
         tails[n], heads[n], kinds[n], starts[n] = whole, part, LOOK, part
