@@ -261,7 +261,7 @@ def _bench(commands: Commands) -> None:
 
 def _store(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "store", metavar="STORE", help="the folder of the closure; or a location with a scheme, which Spark reads"
+        "store", metavar="STORE", help="the folder of the closure; or a location with a scheme: s3://bucket/deps"
     )
 
 
