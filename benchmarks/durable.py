@@ -207,7 +207,8 @@ def _published(spark: SparkSession, folder: Path, edges: pa.Table, changes: pa.T
     closure = DynamicClosure.from_edges(edges, spark=spark)
     location, table, twin = (str(folder / name) for name in ("deps", "closure", "twin"))
     closure.save(location, publish=table)
-    spark.read.format("delta").load(table).write.format("delta").save(twin)
+    pairs_there = spark.read.format("delta").load(table)
+    pairs_there.write.format("delta").option("delta.enableChangeDataFeed", "true").save(twin)  # as the other one has it
     for size, batches in {1: _inverse(_needed(edges)), len(changes): _inverse(changes)}.items():
         times: dict[str, list[float]] = {"published": [], "bare merge": []}
         pairs = []
