@@ -28,10 +28,10 @@ from dyntc_spark.graph.sources import source_of
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
-from dyntc_spark.graph.store.place import Place, row_checksum
+from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES, empty
 from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
-from dyntc_spark.graph.store.tables import PART, Rows, Where
+from dyntc_spark.graph.store.tables import PART, Rows, Where, row_checksum
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.lanes.stripes import LANES

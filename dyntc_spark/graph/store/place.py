@@ -27,9 +27,8 @@ from dyntc_spark.graph.store.delta_tables import DeltaTables
 from dyntc_spark.graph.store.disk_tables import DiskTables
 from dyntc_spark.graph.store.object_tables import SCHEMES, ObjectTables
 from dyntc_spark.graph.store.spark_tables import UNREADABLE, SparkTables, says
-from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where
+from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where, row_checksum
 from dyntc_spark.graph.store.witness import Notes
-from dyntc_spark.kernels.row_hash import checksum, row_hashes
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, is_connect, session_for
 
@@ -83,8 +82,17 @@ class Place:
     def spark(self) -> SparkSession:
         """The session, which is started where none was given."""
         if self._session is None:
-            self._session = session_for(None)
+            try:
+                self._session = session_for(None)
+            except SetupError as error:
+                raise SetupError(error.expected, error.came, error.remedy + self.hint) from error
         return self._session
+
+    @property
+    def hint(self) -> str:
+        """What a remedy adds where a name may be meant for a folder."""
+        said = f" {self.location!r} is taken for a schema of the catalog; for a folder write './{self.location}'."
+        return "" if self.is_path else said
 
     @cached_property
     def by_spark(self) -> SparkTables:
@@ -311,19 +319,8 @@ class Place:
         if says(error, UNREADABLE):
             remedy = "Put the file back from a copy, or call repair(location), which tells what can be recovered."
             return DamagedFileError(f"files that can be read, {what}", brief(error), remedy)
-        remedy = "The closure is as it was; try again when the cause is gone."
+        remedy = f"The closure is as it was; try again when the cause is gone.{self.hint}"
         return StorageError(f"a location that works, {what}", f"{type(error).__name__}: {brief(error)}", remedy)
-
-
-def row_checksum(table: pa.Table) -> int:
-    """Return the checksum of rows of integers without nulls.
-
-    Examples
-    --------
-    >>> row_checksum(pa.table({"stripe": pa.array([1], pa.int32()), "word": [2]}))
-    2360248972619621018
-    """
-    return checksum(row_hashes([column.to_numpy() for column in table.columns]))
 
 
 def checked(location: str) -> str:
