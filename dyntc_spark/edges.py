@@ -137,7 +137,11 @@ class EdgeSet:
     @classmethod
     def of(cls, edges: Edges) -> EdgeSet:
         """Make a set of edges in any order, with repetitions."""
-        keys = keys_of(edges)
+        return cls.of_keys(keys_of(edges))
+
+    @classmethod
+    def of_keys(cls, keys: Indices) -> EdgeSet:
+        """Make a set of the edges that have these keys, in any order, with repetitions."""
         return cls(keys if (keys[1:] > keys[:-1]).all() else distinct(keys))
 
     @property

@@ -16,16 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from dyntc_spark.cli import tables
-from dyntc_spark.errors import (
-    ConflictError,
-    DamagedFileError,
-    InputError,
-    LocationError,
-    OptionError,
-    SetupError,
-    StorageError,
-    UnreachableError,
-)
+from dyntc_spark.errors import InputError, OptionError, SetupError, StorageError, UnreachableError
 from dyntc_spark.graph.closure import DynamicClosure
 from dyntc_spark.graph.kinds import canonical
 from dyntc_spark.graph.location import StoredVersion
@@ -78,27 +69,29 @@ def apply(options: Namespace) -> int:
         tables.require_writable(options.out, options.out_format)
     changes = _read(options, options.changes, ("op", "src", "dst"), _kind(closure))
     pairs = closure.stats()["pairs"]
-    try:
-        done = closure.apply(changes, strict=options.strict, op=options.op, src=options.src, dst=options.dst)
-    except ConflictError as error:
-        remedy = "Nothing has changed. Run the command again: it starts from the last version."
-        raise ConflictError(error.expected, error.came, remedy) from error
+    done = closure.apply(changes, strict=options.strict, op=options.op, src=options.src, dst=options.dst)
     if options.out:
         tables.write(closure.arrow.changes(), options.out, options.out_format)
     now = closure.stats()["pairs"]
     counts = f"{done.inserted:,} inserted, {done.deleted:,} deleted, {done.ignored:,} ignored"
-    print(f"version {done.version}: {counts}; {now:,} pairs ({now - pairs:+,})", file=_notes(options.out))
+    change = f"{now - pairs:+,}" if done.won is None else f"+{done.won:,} -{done.lost:,}"
+    print(f"version {done.version}: {counts}; {now:,} pairs ({change})", file=_notes(options.out))
     return YES
 
 
 def query(options: Namespace) -> int:
     """Answer one pair, a table of pairs, or what one vertex reaches or is reached by."""
+    _require_one_question(options, "pairs", "descendants", "ancestors")
     closure = _opened(options.store)
     kind = _kind(closure)
     if options.vertices:
         source, target = _pair(options, kind)
         found = closure.reaches(source, target, unknown=options.unknown)
-        print("true" if found else "false")
+        if options.out:
+            ends = {"src": pa.array([source], kind), "dst": pa.array([target], kind)}
+            tables.write(pa.table({**ends, "reachable": [found]}), options.out, options.out_format)
+        else:
+            print("true" if found else "false")
         return YES if found else NO
     if options.pairs:
         pairs = _read(options, options.pairs, ("src", "dst"), kind)
@@ -117,6 +110,7 @@ def explain(options: Namespace) -> int:
     """Show a shortest path, or one for each of many pairs."""
     if not options.pairs and not options.vertices:
         raise InputError("two vertices, or --pairs FILE", "neither", "For example: dyntc explain STORE a b.")
+    _require_one_question(options, "pairs")
     closure = _opened(options.store)
     kind = _kind(closure)
     if options.pairs:
@@ -157,6 +151,12 @@ def stats(options: Namespace) -> int:
     details = told.pop("details")
     for name, value in [*told.items(), *((f"engine: {key}", value) for key, value in details.items())]:
         _print_line(name, value)
+    return YES
+
+
+def history(options: Namespace) -> int:
+    """Show the versions of the closure at a location."""
+    tables.write(_opened(options.store).arrow.history(), options.out or "-", options.out_format)
     return YES
 
 
@@ -253,26 +253,12 @@ def _print_line(name: str, value: object) -> None:
 
 def _place(store: str) -> Place:
     """Return the location that a word names: a path of this machine, or one with a scheme."""
-    return Place(None, store if "://" in store else str(Path(store).absolute().resolve()))
+    return Place(None, store if "://" in store or not store else str(Path(store).absolute().resolve()))
 
 
 def _opened(store: str) -> DynamicClosure:
-    """Open the closure at a location, or say how to make one."""
-    try:
-        return DynamicClosure(Parts.read(StoredVersion.at(_place(store))))
-    except LocationError as error:
-        if error.came != "none":
-            raise
-        old = sorted(Path(store).glob("[0-9]*/edges.parquet"))
-        remedy = (
-            f"It is a folder of release 0.1: dyntc build {old[-1]} NEW."
-            if old
-            else "Build it: dyntc build EDGES STORE."
-        )
-        raise LocationError(error.expected, error.came, remedy) from error
-    except DamagedFileError as error:
-        remedy = f"Restore the file from a copy, or run: dyntc repair {store}."
-        raise DamagedFileError(error.expected, error.came, remedy) from error
+    """Open the closure at a location."""
+    return DynamicClosure(Parts.read(StoredVersion.at(_place(store))))
 
 
 def _make_folder(store: str, place: Place) -> None:
@@ -289,7 +275,7 @@ def _make_folder(store: str, place: Place) -> None:
 def _read(options: Namespace, path: str, names: tuple[str, ...], kind: pa.DataType) -> pa.Table:
     """Read a table with columns that options name; in CSV, vertices are of a kind."""
     columns = {getattr(options, name): pa.string() if name == "op" else kind for name in names}
-    return tables.read(path, options.format, columns, header=not options.no_header)
+    return tables.read(path, options.format, columns, header=not options.no_header, delimiter=options.delimiter)
 
 
 def _kind(closure: DynamicClosure) -> pa.DataType:
@@ -298,9 +284,20 @@ def _kind(closure: DynamicClosure) -> pa.DataType:
     return pa.string() if pa.types.is_null(kind) else kind
 
 
+def _require_one_question(options: Namespace, *flags: str) -> None:
+    """Refuse vertices beside a flag that asks something else: one of the two would get no answer."""
+    flag = next((flag for flag in flags if getattr(options, flag) is not None), None)
+    if flag is not None and options.vertices:
+        came = f"{' '.join(options.vertices)} and --{flag}"
+        raise InputError(f"two vertices, or --{flag}", came, "Ask one after the other.")
+
+
 def _pair(options: Namespace, kind: pa.DataType) -> tuple[Any, Any]:
     if len(options.vertices) != 2:
-        raise InputError("two vertices: where it begins and where it ends", f"{len(options.vertices)}", "Quote spaces.")
+        remedy = "Put quotes around names with spaces."
+        if options.command == "query":
+            remedy += " For one vertex there are --descendants VERTEX and --ancestors VERTEX."
+        raise InputError("two vertices: where it begins and where it ends", f"{len(options.vertices)}", remedy)
     source, target = (_vertex(text, kind) for text in options.vertices)
     return source, target
 

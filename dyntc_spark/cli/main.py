@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from dyntc_spark import __version__
+from dyntc_spark.cli.words import in_words
 from dyntc_spark.errors import DyntcError
 
 DESCRIPTION = """\
@@ -23,8 +24,8 @@ Which vertices of a directed graph reach which others, kept up to date while edg
   dyntc apply changes.csv deps --out new.csv   apply a batch; write the pairs that it changed
 
 Edges have the columns src and dst, changes also op ('insert' or 'delete'); --src, --dst and --op name them otherwise.
-Files are CSV, Parquet or Delta by their names (.csv, .parquet, a Delta folder), or by --format; - is CSV on standard
-input or output."""
+Files are CSV, Parquet or Delta by their names (.csv, .tsv, .parquet, a Delta folder), or by --format; - is CSV on
+standard input or output."""
 
 EXIT_CODES = """\
 exit codes: 0 done, or yes; 1 no: not reachable; 2 bad input or usage, and nothing has changed."""
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(options)
     except DyntcError as error:
-        print(f"dyntc {options.command}: {error}", file=sys.stderr)
+        print(f"dyntc {options.command}: {in_words(error, options)}", file=sys.stderr)
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -81,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
     _explain(commands)
     _explore(commands)
     _stats(commands)
+    _history(commands)
     _repair(commands)
     _bench(commands)
     return made
@@ -205,9 +207,17 @@ def _explore(commands: Commands) -> None:
 
 
 def _stats(commands: Commands) -> None:
-    made = _command(commands, "stats", "show sizes and history", "  dyntc stats deps\n  dyntc stats deps --json")
+    made = _command(
+        commands, "stats", "show sizes, and how much has changed", "  dyntc stats deps\n  dyntc stats deps --json"
+    )
     _store(made)
     made.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _history(commands: Commands) -> None:
+    made = _command(commands, "history", "list the versions: when, by whom, what they changed", "  dyntc history deps")
+    _store(made)
+    _out(made, "where the list goes (default: standard output)")
 
 
 def _repair(commands: Commands) -> None:
@@ -251,7 +261,7 @@ def _bench(commands: Commands) -> None:
 
 def _store(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "store", metavar="STORE", help="the folder of the closure; or a location with a scheme, which Spark reads"
+        "store", metavar="STORE", help="the folder of the closure; or a location with a scheme: s3://bucket/deps"
     )
 
 
@@ -263,6 +273,7 @@ def _columns(made: argparse.ArgumentParser, op: bool = False) -> None:
 def _format(made: argparse.ArgumentParser) -> None:
     made.add_argument("--format", choices=["csv", "parquet", "delta"], help="the format of what is read")
     made.add_argument("--no-header", action="store_true", help="CSV without names of columns: they are in their order")
+    made.add_argument("--delimiter", metavar="CHAR", help="between columns of CSV (default: a comma; in .tsv a tab)")
 
 
 def _out(made: argparse.ArgumentParser, what: str) -> None:

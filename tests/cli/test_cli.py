@@ -84,7 +84,7 @@ def test_a_batch_makes_the_next_version(run):
     code, out, _ = run("apply", "changes.parquet", "deps", "--out", "changed.csv")
     assert (code, out) == (
         0,
-        "version 1: 1 inserted, 1 deleted, 0 ignored; 4 pairs (-2)\n",
+        "version 1: 1 inserted, 1 deleted, 0 ignored; 4 pairs (+2 -4)\n",
     )
     assert pc.read_csv("changed.csv").num_rows == 6
     assert run("query", "deps", "c", "e")[0] == 0
@@ -120,7 +120,14 @@ def test_answers_to_many(run):
     [
         (["query", "deps", "a", "x"], "got 'x', which the graph does not have"),
         (["query", "deps", "a"], "expected two vertices: where it begins and where it ends; got 1"),
-        (["query", "nothing", "a", "b"], "/nothing'; got none. Build it: dyntc build EDGES STORE."),
+        (["query", "deps", "a", "--ancestors", "b"], "two vertices, or --ancestors; got a and --ancestors"),
+        (["query", "deps", "a", "x"], "Check its spelling; with --unknown false the answer is no."),
+        (["query", "deps", "--ancestors", "x"], "which the graph does not have. Check its spelling.\n"),
+        (["query", "deps", "--out", "pairs.what"], "or --out-format csv|parquet|delta; got 'pairs.what'"),
+        (["query", "nothing", "a", "b"], "/nothing'; got none. Build it: dyntc build EDGES STORE. STORE comes first"),
+        (["apply", "deps", "changes.parquet"], "CHANGES come first, then STORE: dyntc apply --help."),
+        (["repair", "nothing"], "/nothing'; got none. Build it: dyntc build EDGES STORE."),
+        (["explain", "deps", "a", "b", "--pairs", "edges.csv"], "two vertices, or --pairs; got a b and --pairs"),
         (["stats", "edges.csv"], "/edges.csv'; got none"),
         (["query", "/", "a", "b"], "and not a root"),
         (["explain", "deps"], "two vertices, or --pairs FILE; got neither"),
@@ -130,14 +137,25 @@ def test_answers_to_many(run):
         (["build", "edges.csv", "edges.csv/new"], "a folder STORE that is there or can be made; got 'edges.csv/new'"),
         (["build", "edges.csv", "deps", "--replace", "--engine", "recompute"], "got --engine recompute"),
         (["build", "none.csv", "new"], "got 'none.csv', which is not"),
-        (["build", "deps/_lock", "new"], "ends in .csv, .parquet or .delta, or --format csv|parquet|delta"),
+        (["build", "deps/_lock", "new"], "ends in .csv, .tsv, .parquet or .delta, or --format csv|parquet|delta"),
         (["build", "edges.csv", "new", "--format", "parquet"], "a table in the format parquet; got 'edges.csv'"),
         (["build", ".", "new", "--format", "delta"], "a Delta table; got '.', which is none"),
-        (["build", "bare.csv", "new"], "'b'. Say what they are called with --src, --dst and --op, or --no-header"),
+        (["build", "bare.csv", "new"], "'b'. Say what they are called with --src and --dst, or --no-header"),
+        (["build", "semicolons.csv", "new"], "no 'src' among 'src;dst'. Name what is between the columns: --delimiter"),
+        (["build", "edges.csv", "new", "--delimiter", "ab"], "one character after --delimiter; got 'ab'"),
+        (["build", "capitals.csv", "new"], "no 'src' among 'Src', ' dst'. Say --src Src --dst ' dst'."),
+        (["build", "twice.csv", "new"], "got 'src' more than once in 'src', 'src', 'dst'"),
+        (["build", "ragged.csv", "new"], "Expected 2 columns, got 1: b. Mend that line, or name another --delimiter"),
+        (["build", "deps", "new"], "got 'deps', which is the folder of a closure. STORE is the last argument."),
+        (["build", "edges.csv", ""], "a location of 1 to 1000 characters; got ''"),
         (["build", "edges.csv", "new", "--src", "from"], "the columns from, dst in 'edges.csv'; got no 'from' among"),
         (["build", "edges.csv", "new", "--engine", "fast"], "an engine called 'auto'"),
         (["build", "edges.csv", "new", "--ids", "integer"], "leave --ids integer out: vertices are words then"),
-        (["apply", "edges.csv", "deps"], "the columns op, src, dst in 'edges.csv'; got no 'op'"),
+        (
+            ["apply", "edges.csv", "deps"],
+            "the columns op, src, dst in 'edges.csv'; got no 'op' among 'src', 'dst'. Changes have",
+        ),
+        (["apply", "bare.csv", "deps", "--no-header"], "the columns op, src, dst in 'bare.csv'; got 2 columns."),
         (["apply", "changes.parquet", "deps", "--op", "src"], "'insert' or 'delete' in column 'src'; got 'b' in row 0"),
         (["apply", "changes.parquet", "deps", "--out", "no/x.csv"], "'no/x.csv', whose folder is not there"),
         (["bench", "--edges", "edges.csv"], "expected --changes beside --edges"),
@@ -145,6 +163,10 @@ def test_answers_to_many(run):
 )
 def test_bad_input_is_exit_code_2_and_one_line(run, words, message):
     Path("bare.csv").write_text("a,b\nb,c\n")
+    Path("semicolons.csv").write_text("src;dst\na;b\n")
+    Path("capitals.csv").write_text("Src, dst\na,b\n")
+    Path("twice.csv").write_text("src,src,dst\na,a,b\n")
+    Path("ragged.csv").write_text("src,dst\na,b\nb\n")
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert err.startswith(f"dyntc {words[0]}: expected ")
@@ -162,7 +184,9 @@ def test_a_batch_with_a_bad_row_changes_nothing(run):
     assert "column 'dst'; got null in row 0" in run("apply", "bad.csv", "deps")[2]
     assert run("query", "deps", "d", "e", "--unknown", "false")[0] == 1
     Path("bad.csv").write_text("op,src,dst\ninsert,a,b\n")
-    assert "which is there already" in run("apply", "bad.csv", "deps", "--strict")[2]
+    said = run("apply", "bad.csv", "deps", "--strict")[2]
+    assert "that change something, for --strict; got" in said
+    assert said.endswith("which is there already. Leave --strict out to have such changes counted instead.\n")
     assert opened().version == 0
 
 
@@ -188,6 +212,27 @@ def test_a_file_without_a_header(run):
     Path("more.csv").write_text("insert,c,d\n")
     assert run("apply", "more.csv", "bare", "--no-header")[0] == 0
     assert run("query", "bare", "a", "d")[0] == 0
+
+
+def test_other_marks_between_columns(run):
+    Path("edges.tsv").write_text("src\tdst\na,1\tb\n")
+    Path("semicolons.csv").write_text("op;src;dst\ninsert;b;c\n")
+    assert run("build", "edges.tsv", "marks")[0] == 0
+    assert run("apply", "semicolons.csv", "marks", "--delimiter", ";")[0] == 0
+    assert run("query", "marks", "--descendants", "a,1", "--out", "found.tsv")[0] == 0
+    assert Path("found.tsv").read_text().split() == ['"vertex"', '"b"', '"c"']
+    assert run("query", "marks", "a,1", "c", "--out", "-") == (0, '"src","dst","reachable"\n"a,1","c",true\n', "")
+    assert run("query", "marks", "c", "b", "--out", "one.tsv")[0] == 1
+    assert Path("one.tsv").read_text().splitlines()[1] == '"c"\t"b"\tfalse'
+
+
+def test_the_versions_are_listed(run):
+    run("apply", "changes.parquet", "deps")
+    code, out, _ = run("history", "deps")
+    assert (code, [line.split(",")[:2] for line in out.splitlines()]) == (
+        0,
+        [['"version"', '"kind"'], ["0", '"save"'], ["1", '"batch"']],
+    )
 
 
 def test_a_second_writer_is_told(run, monkeypatch):
@@ -245,7 +290,7 @@ def test_help_names_every_command_with_examples(capsys):
         main(["--help"])
     assert seen.value.code == 0
     text = capsys.readouterr().out
-    commands = ["demo", "build", "apply", "query", "explain", "stats", "repair", "bench"]
+    commands = ["demo", "build", "apply", "query", "explain", "stats", "history", "repair", "bench"]
     assert all(f"\n    {name} " in text for name in commands)
     for name in commands:
         with pytest.raises(SystemExit):

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 
 from dyntc_spark import DynamicClosure, session
-from dyntc_spark.errors import DamagedFileError, DyntcError
+from dyntc_spark.errors import DamagedFileError, DyntcError, SetupError
 from dyntc_spark.graph.store import place
 from dyntc_spark.graph.store.commits import SCHEMA
 from dyntc_spark.graph.store.disk_tables import DiskTables
@@ -233,3 +233,15 @@ def test_a_path_that_is_another_when_it_is_decoded(local, tmp_path):
         opened = DynamicClosure.open(str(tmp_path / name), spark=local)
         assert sorted(opened.arrow.vertices()["vertex"].to_pylist()) == vertices
         assert opened.reaches(*vertices[1:])
+
+
+def test_a_name_that_may_be_meant_for_a_folder(monkeypatch):
+    def no_java(_):
+        raise SetupError("Java", "none", "Install it.")
+
+    with without_spark():
+        monkeypatch.setattr(place, "session_for", no_java)
+        closure = DynamicClosure.from_edges([("a", "b")])
+        for ask in (closure.save, DynamicClosure.open):
+            with pytest.raises(SetupError, match=r"Install it\. 'deps' is taken for a schema .* write '\./deps'\."):
+                ask("deps")

@@ -28,10 +28,10 @@ from dyntc_spark.graph.sources import source_of
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
-from dyntc_spark.graph.store.place import Place, row_checksum
+from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES, empty
 from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
-from dyntc_spark.graph.store.tables import PART, Rows, Where
+from dyntc_spark.graph.store.tables import PART, Rows, Where, row_checksum
 from dyntc_spark.graph.vertices import VertexTable
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.lanes.stripes import LANES
@@ -251,13 +251,17 @@ def _require_whole(commit: Commit, vertices: pa.Table) -> None:
 
 
 def _edges(commit: Commit, numbers: np.ndarray[Any, Any], successors: pa.ChunkedArray) -> EdgeSet:
-    targets = pc.list_flatten(successors).to_numpy().astype(np.int64)
-    known = np.zeros(commit.extent, np.bool_)
-    known[numbers] = True
+    targets = pc.list_flatten(successors).to_numpy()
     inside = targets.min(initial=0) >= 0 and targets.max(initial=-1) < commit.extent
-    if not inside or not known[targets].all():
+    if inside and len(numbers) < commit.extent:  # some numbers are those of no vertex
+        known = np.zeros(commit.extent, np.bool_)
+        known[numbers] = True
+        inside = bool(known[targets].all())
+    if not inside:
         raise _damaged(commit, "vertices", "successors that are vertices", "others")
-    return EdgeSet.of(Edges(np.repeat(numbers, _lengths(successors)), targets))
+    keys = np.repeat(numbers.astype(np.int64) << 32, _lengths(successors))  # as `keys_of`, in fewer passes over them
+    keys |= targets
+    return EdgeSet.of_keys(keys)
 
 
 def _payloads(blocks: pa.Table | None) -> list[pa.Buffer | bytes]:

@@ -133,7 +133,7 @@ def _is_complete(content: bytes) -> bool:
     if not all(isinstance(action, dict) for action in actions):
         return False
     told: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-    if "actions" in told:  # as `disk_tables` writes it
+    if "actions" in told:  # as `delta_tables` writes it
         return int(told["actions"]) == sum(any(kind in action for kind in ("add", "txn")) for action in actions)
     count = told.get("operationMetrics", {}).get("numFiles") if told.get("operation") == "WRITE" else None
     return count is None or int(count) == sum("add" in action for action in actions)

@@ -23,11 +23,11 @@ _CHECKPOINTED = ("vertices", "runs")
 _REPEATED = {"vertices": ["version", "token", "stripe", "lane", PART]}
 
 
-def write_rows(rows: pa.Table, path: Path, table: str) -> None:
+def write_rows(rows: pa.Table, to: Path | pa.NativeFile, table: str) -> None:
     """Write rows as one file."""
     pq.write_table(
         rows,
-        path,
+        to,
         row_group_size=_GROUP if table in _SORTED else None,
         use_dictionary=_REPEATED.get(table, True),
         compression="none" if table in _CHECKPOINTED else "snappy",

@@ -3,8 +3,8 @@
 Nothing is taken from a location without a check: its name before it is used, what
 it holds before it is read, and whatever Spark says is turned into an error of ours.
 
-A path on a disk of this machine is read and written without Spark (`DiskTables`), other places by Spark
-(`SparkTables`).
+A path on a disk of this machine is read and written without Spark (`DiskTables`), and so is one in S3 where there is
+no session (`ObjectTables`); other places by Spark (`SparkTables`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ import pyarrow as pa
 
 from dyntc_spark.errors import ConflictError, DamagedFileError, DyntcError, LocationError, SetupError, StorageError
 from dyntc_spark.graph.store import writing
+from dyntc_spark.graph.store.delta_tables import DeltaTables
 from dyntc_spark.graph.store.disk_tables import DiskTables
+from dyntc_spark.graph.store.object_tables import SCHEMES, ObjectTables
 from dyntc_spark.graph.store.spark_tables import UNREADABLE, SparkTables, says
-from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where
+from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where, row_checksum
 from dyntc_spark.graph.store.witness import Notes
-from dyntc_spark.kernels.row_hash import checksum, row_hashes
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, is_connect, session_for
 
@@ -81,8 +82,17 @@ class Place:
     def spark(self) -> SparkSession:
         """The session, which is started where none was given."""
         if self._session is None:
-            self._session = session_for(None)
+            try:
+                self._session = session_for(None)
+            except SetupError as error:
+                raise SetupError(error.expected, error.came, error.remedy + self.hint) from error
         return self._session
+
+    @property
+    def hint(self) -> str:
+        """What a remedy adds where a name may be meant for a folder."""
+        said = f" {self.location!r} is taken for a schema of the catalog; for a folder write './{self.location}'."
+        return "" if self.is_path else said
 
     @cached_property
     def by_spark(self) -> SparkTables:
@@ -111,8 +121,10 @@ class Place:
         return str(Path(path).absolute())
 
     @cached_property
-    def _on_disk(self) -> DiskTables | None:
+    def _alone(self) -> DeltaTables | None:
         """The tables as they are read and written without Spark; None where they are not."""
+        if self._session is None and urlsplit(self.location).scheme in SCHEMES:
+            return ObjectTables(self.location, TABLES)
         try:
             return None if self.folder is None else DiskTables(self.folder, TABLES)
         except LeftToSparkError:
@@ -121,10 +133,10 @@ class Place:
     @property
     def reads_alone(self) -> bool:
         """Whether rows are read without Spark: then many cost little."""
-        return self._on_disk is not None
+        return self._alone is not None
 
     def _tables(self) -> Tables:
-        return self._on_disk or self.by_spark
+        return self._alone or self.by_spark
 
     def log_names(self, table: str) -> list[str] | None:
         """Return the names of the files in the log of a table; None when there is none, or nobody can tell."""
@@ -167,7 +179,7 @@ class Place:
 
         None when the table is not there.
         """
-        if self._on_disk is not None:
+        if self._alone is not None:
             found = self.read(table, where)
             return None if found is None else (found.num_rows, row_checksum(found.select(columns)))
         with self.translating(f"reading the table {table!r}"):
@@ -238,9 +250,9 @@ class Place:
 
     def _ask(self, question: Callable[[Tables], _Answer]) -> _Answer:
         """Put a question to the tables. What cannot be read without Spark, Spark reads, or says more about it."""
-        if self._on_disk is not None:
+        if self._alone is not None:
             try:
-                return question(self._on_disk)
+                return question(self._alone)
             except Exception as error:  # whatever it is, Spark finds out more
                 if self._session is None:
                     raise
@@ -249,9 +261,9 @@ class Place:
 
     def _write(self, act: Callable[[Tables], None]) -> None:
         """Change the tables; those that only Spark can write are left to Spark, where there is a session."""
-        if self._on_disk is not None:
+        if self._alone is not None:
             try:
-                act(self._on_disk)
+                act(self._alone)
             except LeftToSparkError as error:
                 if self._session is None:
                     raise
@@ -307,19 +319,8 @@ class Place:
         if says(error, UNREADABLE):
             remedy = "Put the file back from a copy, or call repair(location), which tells what can be recovered."
             return DamagedFileError(f"files that can be read, {what}", brief(error), remedy)
-        remedy = "The closure is as it was; try again when the cause is gone."
+        remedy = f"The closure is as it was; try again when the cause is gone.{self.hint}"
         return StorageError(f"a location that works, {what}", f"{type(error).__name__}: {brief(error)}", remedy)
-
-
-def row_checksum(table: pa.Table) -> int:
-    """Return the checksum of rows of integers without nulls.
-
-    Examples
-    --------
-    >>> row_checksum(pa.table({"stripe": pa.array([1], pa.int32()), "word": [2]}))
-    2360248972619621018
-    """
-    return checksum(row_hashes([column.to_numpy() for column in table.columns]))
 
 
 def checked(location: str) -> str:
@@ -378,10 +379,14 @@ def without_secrets(location: str) -> str:
 #: What a Python worker raised: the line behind its traceback.
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+(\S.*)$", re.MULTILINE)
 
+#: What `deltalake` puts before a cause, each on a line of its own.
+_CAUSE = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")
+
 
 def brief(error: Exception) -> str:
     """Return the line that says most: what a Python worker raised, else the first one without Java's stack."""
-    lines: list[str] = _RAISED.findall(str(error))[-1:] or [
-        line.strip(" :") for line in str(error).splitlines() if line.strip() and "error occurred while" not in line
+    text = _CAUSE.sub(": ", str(error))
+    lines: list[str] = _RAISED.findall(text)[-1:] or [
+        line.strip(" :") for line in text.splitlines() if line.strip() and "error occurred while" not in line
     ]
     return (lines[0] if lines else "")[:300]

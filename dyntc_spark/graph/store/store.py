@@ -134,7 +134,9 @@ class Store:
         if found is None:
             refuse_labelled(place)
             raise LocationError(
-                f"a closure at {place.location!r}", "none", "Check the location; save() puts a closure there."
+                f"a closure at {place.location!r}",
+                "none",
+                f"Check the location; save() puts a closure there.{place.hint}",
             )
         return found
 

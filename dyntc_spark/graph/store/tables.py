@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from dyntc_spark.kernels.row_hash import checksum, row_hashes
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -75,3 +77,14 @@ class Tables(Protocol):
 
 #: What a Spark writer can add beside Arrow tables.
 Rows: TypeAlias = "pa.Table | DataFrame"
+
+
+def row_checksum(table: pa.Table) -> int:
+    """Return the checksum of rows of integers without nulls.
+
+    Examples
+    --------
+    >>> row_checksum(pa.table({"stripe": pa.array([1], pa.int32()), "word": [2]}))
+    2360248972619621018
+    """
+    return checksum(row_hashes([column.to_numpy() for column in table.columns]))
