@@ -39,9 +39,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks.harness import Line, ratio, report, take_turns
 from dyntc_spark import DynamicClosure, datasets, session
-from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.store import store
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.tables.frames import frame
 
 SIZES = (1, 100, 10_000)
 COPIES = 10

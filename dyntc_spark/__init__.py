@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dyntc_spark.blocks.matrix import BlockMatrix as BlockMatrix
-    from dyntc_spark.graph.batch import BatchResult as BatchResult
+    from dyntc_spark.graph.changes.batch import BatchResult as BatchResult
     from dyntc_spark.graph.closure import DynamicClosure as DynamicClosure
     from dyntc_spark.graph.labels.graph import LabelledGraph as LabelledGraph
     from dyntc_spark.graph.store.following import create_location_views as create_location_views
@@ -30,7 +30,7 @@ __all__ = [
 
 # Loaded when first used: Spark's workers import this package for its kernels only.
 _HOMES = {
-    "BatchResult": "dyntc_spark.graph.batch",
+    "BatchResult": "dyntc_spark.graph.changes.batch",
     "BlockMatrix": "dyntc_spark.blocks.matrix",
     "BooleanPolynomial": "dyntc_spark.matrices.polynomial.boolean_polynomial",
     "DynamicClosure": "dyntc_spark.graph.closure",

@@ -14,7 +14,7 @@ import pytest
 from dyntc_spark import DynamicClosure
 from dyntc_spark.cli.main import main
 from dyntc_spark.engines.registry import ENGINES
-from dyntc_spark.graph.views import FUNCTIONS, NAMES
+from dyntc_spark.graph.tables.views import FUNCTIONS, NAMES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 import dyntc_spark
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import DyntcError, IdentifierError, LocationError, MissingColumnError
-from dyntc_spark.graph import views
 from dyntc_spark.graph.store import kinds, place
 from dyntc_spark.graph.store.stored_edges import edges_in
+from dyntc_spark.graph.tables import views
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Bits, Sparse
 from dyntc_spark.kernels.target_lists import TargetLists

@@ -14,10 +14,10 @@ from typing import Any
 
 import dyntc_spark
 from dyntc_spark import datasets, errors, importers, session
-from dyntc_spark.graph.arrow import ArrowAnswers
 from dyntc_spark.graph.closure import Verification
 from dyntc_spark.graph.labels.arrow import LabelledArrow
 from dyntc_spark.graph.labels.closure import LabelClosure
+from dyntc_spark.graph.questions.arrow import ArrowAnswers
 
 CLASSES = [
     dyntc_spark.DynamicClosure,

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.graph.asking import Table, Vertex
-from dyntc_spark.graph.batch import BatchResult
-from dyntc_spark.graph.closure_questions import ClosureQuestions
+from dyntc_spark.graph.changes.batch import BatchResult
+from dyntc_spark.graph.changes.stream import Stream
 from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.misuse import required_engine
 from dyntc_spark.graph.parts import SEEN, Parts
+from dyntc_spark.graph.questions.asking import Table, Vertex
+from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 from dyntc_spark.graph.store.following import create_location_views
-from dyntc_spark.graph.stream import Stream
 from dyntc_spark.graph.upkeep import Verification
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from dyntc_spark.engines.abilities import TakesSnapshots, change_counts, rows_on
 from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
-from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.changes.changed import Changed
 from dyntc_spark.graph.history import Difference, Version
 from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.store.place import brief

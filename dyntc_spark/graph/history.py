@@ -11,12 +11,12 @@ from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.abilities import changes_of
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
-from dyntc_spark.graph.copies import Copies
-from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
-from dyntc_spark.graph.names import NewNames, Vertices
-from dyntc_spark.graph.numbering import united
-from dyntc_spark.graph.paths import changed_pairs
-from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.graph.changes.copies import Copies
+from dyntc_spark.graph.inputs.numbering import united
+from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
+from dyntc_spark.graph.questions.paths import changed_pairs
+from dyntc_spark.graph.vertices.in_process import VertexTable
+from dyntc_spark.graph.vertices.names import NewNames, Vertices
 from dyntc_spark.kernels.ids import Indices
 
 

@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.attachment import Attachment
-from dyntc_spark.graph.current_views import CurrentViews
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Version
 from dyntc_spark.graph.misuse import require_kept
-from dyntc_spark.graph.session_tables import SessionTables
 from dyntc_spark.graph.store.beginning import begin, bring
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.other_kind import refuse_labelled
@@ -20,6 +18,8 @@ from dyntc_spark.graph.store.recovery import Recovered, recover
 from dyntc_spark.graph.store.store import Store
 from dyntc_spark.graph.store.target import Target, checked_name
 from dyntc_spark.graph.surviving import surviving
+from dyntc_spark.graph.tables.current_views import CurrentViews
+from dyntc_spark.graph.tables.session_tables import SessionTables
 from dyntc_spark.session import session_at_hand
 
 

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.graph.answers import Answers
-from dyntc_spark.graph.asking import Table, Vertex
 from dyntc_spark.graph.attachment import Attachment
-from dyntc_spark.graph.batches import Batches
-from dyntc_spark.graph.current_views import CurrentViews
+from dyntc_spark.graph.changes.batches import Batches
+from dyntc_spark.graph.changes.streaming import Streaming
 from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.inputs.spark_columns import named_table
 from dyntc_spark.graph.interop import Attributes, Interop, networkx_edges
 from dyntc_spark.graph.location import Location, StoredVersion
 from dyntc_spark.graph.past import Past
 from dyntc_spark.graph.pictures.pictures import Pictures
-from dyntc_spark.graph.questions import Questions
-from dyntc_spark.graph.session_tables import SessionTables
-from dyntc_spark.graph.spark_columns import named_table
+from dyntc_spark.graph.questions.answers import Answers
+from dyntc_spark.graph.questions.asking import Table, Vertex
+from dyntc_spark.graph.questions.questions import Questions
 from dyntc_spark.graph.store.place import Place
-from dyntc_spark.graph.streaming import Streaming
+from dyntc_spark.graph.tables.current_views import CurrentViews
+from dyntc_spark.graph.tables.session_tables import SessionTables
 from dyntc_spark.graph.upkeep import Upkeep
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import session_at_hand, session_for

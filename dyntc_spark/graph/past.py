@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.graph.changed import Changed, changed_between
+from dyntc_spark.graph.changes.changed import Changed, changed_between
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.store.store import Store

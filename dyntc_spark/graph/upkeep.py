@@ -13,13 +13,13 @@ from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.abilities import moved, verified
-from dyntc_spark.graph.asking import Vertex
 from dyntc_spark.graph.attachment import Attachment
-from dyntc_spark.graph.current_views import CurrentViews
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.session_tables import SessionTables
-from dyntc_spark.graph.statistics import statistics
+from dyntc_spark.graph.questions.asking import Vertex
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.tables.current_views import CurrentViews
+from dyntc_spark.graph.tables.session_tables import SessionTables
+from dyntc_spark.graph.tables.statistics import statistics
 from dyntc_spark.progress import progress
 from dyntc_spark.session import ensure_open, session_for
 

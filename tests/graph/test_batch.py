@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
-from dyntc_spark.graph.batch import net_effect, only_used
-from dyntc_spark.graph.inputs import Ends
-from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.graph.changes.batch import net_effect, only_used
+from dyntc_spark.graph.inputs.read import Ends
+from dyntc_spark.graph.vertices.in_process import VertexTable
 
 numbers = st.integers(0, 3)
 edges = st.tuples(numbers, numbers)

@@ -11,7 +11,7 @@ from dyntc_spark.engines.lanes import engine as lanes_engine
 from dyntc_spark.engines.lanes import in_process, on_spark
 from dyntc_spark.engines.lanes import state as lanes_state
 from dyntc_spark.errors import OptionError
-from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.changes.changed import Changed
 from tests.engines.lanes_oracle import drawing
 from tests.graph.oracle import Plain
 

@@ -18,7 +18,7 @@ from dyntc_spark.errors import (
     UnknownOperationError,
     VertexTypeError,
 )
-from dyntc_spark.graph.inputs import read_changes, read_ends, read_vertices
+from dyntc_spark.graph.inputs.read import read_changes, read_ends, read_vertices
 
 PAIRS = [("a", "b"), ("b", "c"), ("a", "b")]
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
-from dyntc_spark.graph.frames import frame
-from dyntc_spark.graph.spark_columns import column_kinds
+from dyntc_spark.graph.inputs.spark_columns import column_kinds
+from dyntc_spark.graph.tables.frames import frame
 from tests.graph.oracle import Plain
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "d")]
@@ -192,7 +192,7 @@ def test_making_an_answer_starts_no_job(spark):
 def test_runs_are_sent_once_for_a_version(closure, spark, monkeypatch):
     sent = []
     monkeypatch.setattr(
-        "dyntc_spark.graph.relations.frame", lambda session, table: sent.append(table) or frame(session, table)
+        "dyntc_spark.graph.tables.relations.frame", lambda session, table: sent.append(table) or frame(session, table)
     )
     asked = spark.createDataFrame([("a", "d")], "src string, dst string")
     assert [rows(closure.query(asked)) for _ in range(2)] == [[("a", "d", True)]] * 2

@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import ConflictError, ContradictionError, DamagedBlockError, RedundantChangeError, StorageError
-from dyntc_spark.graph import copies
-from dyntc_spark.graph.copies import Copies
+from dyntc_spark.graph.changes import copies
+from dyntc_spark.graph.changes.copies import Copies
 from dyntc_spark.graph.store import checkpoint, steps, store
 from tests.graph.oracle import Counted
 from tests.store.closures import pairs

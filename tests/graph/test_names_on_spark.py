@@ -27,8 +27,10 @@ from dyntc_spark.errors import (
     UnknownVertexError,
     VertexTypeError,
 )
-from dyntc_spark.graph import numbered_names, numbering, vertices_on_spark
-from dyntc_spark.graph.vertices_on_spark import VerticesOnSpark
+from dyntc_spark.graph.inputs import numbering
+from dyntc_spark.graph.vertices import numbered_names
+from dyntc_spark.graph.vertices import on_spark as vertices_on_spark
+from dyntc_spark.graph.vertices.on_spark import VerticesOnSpark
 from tests.graph.oracle import Plain
 from tests.graph.test_state_machine import Machine
 

@@ -12,7 +12,7 @@ import pytest
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.lanes.engine import Lanes
-from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.kernels.plain_first import compiling_all
 
 #: Functions of Python that the graph layer may call for a change of one edge, those of numpy and pyarrow among them.

@@ -13,7 +13,7 @@ from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.lanes.engine import Lanes
-from dyntc_spark.graph.paths import shortest_paths
+from dyntc_spark.graph.questions.paths import shortest_paths
 from tests.graph.oracle import Plain
 
 vertices = st.sampled_from("abcdefg")

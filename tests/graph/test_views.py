@@ -10,8 +10,8 @@ from pyspark.errors import PySparkNotImplementedError, PySparkRuntimeError
 
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import IdentifierError, SessionError
-from dyntc_spark.graph import relations
-from dyntc_spark.graph.views import FUNCTIONS, NAMES, Views, column_comments, statement
+from dyntc_spark.graph.tables import relations
+from dyntc_spark.graph.tables.views import FUNCTIONS, NAMES, Views, column_comments, statement
 from tests.graph.oracle import Plain
 
 SQL = Path(__file__).parents[2] / "sql"

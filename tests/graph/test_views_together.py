@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, PySparkRuntimeError
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import SessionError
-from dyntc_spark.graph.views import NAMES
+from dyntc_spark.graph.tables.views import NAMES
 
 EDGES = [("1", "2"), ("2", "3")]
 # One statement about all views and functions of a prefix. What it gives is text, whatever the vertices are.
@@ -128,7 +128,7 @@ def test_views_that_missed_a_batch_get_it_with_the_next(spark, monkeypatch):
     c.create_views("deps")
     before = ask(spark, "deps")
     with monkeypatch.context() as patched:
-        patched.setattr("dyntc_spark.graph.current_views.statistics", interrupted)
+        patched.setattr("dyntc_spark.graph.tables.current_views.statistics", interrupted)
         with pytest.raises(KeyboardInterrupt):
             c.insert([("3", "4")])
     assert ask(spark, "deps") == before

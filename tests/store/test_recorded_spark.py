@@ -8,7 +8,7 @@ from dyntc_spark import DynamicClosure
 from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.errors import SessionError
-from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.changes.changed import Changed
 from dyntc_spark.graph.store.place import Place
 from tests.graph.oracle import Plain
 

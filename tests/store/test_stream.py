@@ -18,7 +18,7 @@ from dyntc_spark.errors import (
     OptionError,
     StorageError,
 )
-from dyntc_spark.graph.stream import Stream
+from dyntc_spark.graph.changes.stream import Stream
 from tests.graph.schedule import Askers, drawn
 from tests.store.closures import pairs, recomputed, saved, seen
 

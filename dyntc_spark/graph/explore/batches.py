@@ -12,9 +12,9 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import VersionError
-from dyntc_spark.graph.changed import Changed
+from dyntc_spark.graph.changes.changed import Changed
 from dyntc_spark.graph.history import Difference, Graph, Version, renumbered
-from dyntc_spark.graph.paths import changed_pairs
+from dyntc_spark.graph.questions.paths import changed_pairs
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import F
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.graph.asking import Table
-from dyntc_spark.graph.inputs import read_ends
+from dyntc_spark.graph.inputs.read import read_ends
 from dyntc_spark.graph.labels.edges import LabelledEdges
+from dyntc_spark.graph.questions.asking import Table
 from dyntc_spark.kernels.ids import Indices
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
-from dyntc_spark.graph.arrow import ArrowAnswers
-from dyntc_spark.graph.asking import Table
-from dyntc_spark.graph.closure_questions import ClosureQuestions
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.parts import Parts
+from dyntc_spark.graph.questions.arrow import ArrowAnswers
+from dyntc_spark.graph.questions.asking import Table
+from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,4 +1,4 @@
-"""Labelled edges and changes as users hand them in: what `dyntc_spark.graph.inputs` reads, with a column of labels."""
+"""Labelled edges and changes as users hand them in: what `inputs.read` reads, with a column of labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.errors import InputError, MissingColumnError
-from dyntc_spark.graph.inputs import Ends, as_ends, column_names, in_order, insertions, read_columns
-from dyntc_spark.graph.kinds import encoded
-from dyntc_spark.graph.spark_columns import refuse_odd_names
+from dyntc_spark.graph.inputs.kinds import encoded
+from dyntc_spark.graph.inputs.read import Ends, as_ends, column_names, in_order, insertions, read_columns
+from dyntc_spark.graph.inputs.spark_columns import refuse_odd_names
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.lazy_pyspark import is_frame
 
@@ -52,7 +52,7 @@ def read_edges(data: Any, names: Sequence[str], *, inserting: bool) -> Rows:  # 
 def read_changes(data: Any, names: Sequence[str], timestamp: str) -> Rows:  # noqa: ANN401
     """Read changes of labelled edges: the columns called ``names``, in the order ``op``, ``src``, ``dst``, ``label``.
 
-    They come in the order that `dyntc_spark.graph.inputs.read_changes` says.
+    They come in the order that `dyntc_spark.graph.inputs.read.read_changes` says.
     """
     refuse_odd_names([*names, timestamp])
     timed = [timestamp] if timestamp in column_names(data) else []

@@ -34,17 +34,17 @@ from dyntc_spark.errors import (
     StorageError,
     VersionError,
 )
-from dyntc_spark.graph.inputs import DELETE, INSERT, Ends
-from dyntc_spark.graph.kinds import encoded, taken
+from dyntc_spark.graph.inputs.kinds import encoded, taken
+from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
 from dyntc_spark.graph.labels.arrow import LabelledArrow
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges
 from dyntc_spark.graph.labels.rows import Rows, places_of
-from dyntc_spark.graph.names import require_same_kind
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.other_kind import refuse_closure
 from dyntc_spark.graph.store.place import Place, brief
 from dyntc_spark.graph.store.tables import Transaction
+from dyntc_spark.graph.vertices.names import require_same_kind
 
 #: The table, and the name under which Delta remembers the number of the last version.
 TABLE, APPLICATION = "labelled", "dyntc_spark.labelled"

@@ -11,7 +11,7 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.history import Graph, Version
-from dyntc_spark.graph.inputs import read_vertices
+from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
 from dyntc_spark.graph.pictures.marks import Marks, of_last_batch

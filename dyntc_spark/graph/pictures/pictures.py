@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dyntc_spark.graph.asking import Vertex
 from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.explore import content
@@ -13,7 +12,8 @@ from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.past import Past
 from dyntc_spark.graph.pictures import plots, svg
 from dyntc_spark.graph.pictures.picture import Wanted
-from dyntc_spark.graph.session_tables import SessionTables
+from dyntc_spark.graph.questions.asking import Vertex
+from dyntc_spark.graph.tables.session_tables import SessionTables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

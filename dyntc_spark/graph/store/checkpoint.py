@@ -21,10 +21,8 @@ from dyntc_spark.edges import Edges, EdgeSet, keys_of
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.load import StoredClosure, no_runs
 from dyntc_spark.errors import DamagedBlockError
-from dyntc_spark.graph.copies import Copies
+from dyntc_spark.graph.changes.copies import Copies
 from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.relations import vertex_table
-from dyntc_spark.graph.sources import source_of
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
@@ -32,7 +30,9 @@ from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES, empty
 from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
 from dyntc_spark.graph.store.tables import PART, Rows, Where, row_checksum
-from dyntc_spark.graph.vertices import VertexTable
+from dyntc_spark.graph.tables.relations import vertex_table
+from dyntc_spark.graph.tables.sources import source_of
+from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.lanes.stripes import LANES
 from dyntc_spark.kernels.row_hash import checksum, row_hashes, with_lists

@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.inputs.kinds import spark_type
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.statements import relations_of, require_tables
 from dyntc_spark.graph.store.store import Store
-from dyntc_spark.graph.views import function_statement, require_prefix, statement, view_statement
+from dyntc_spark.graph.tables.views import function_statement, require_prefix, statement, view_statement
 from dyntc_spark.lazy_pyspark import spark_errors
 from dyntc_spark.session import session_for
 

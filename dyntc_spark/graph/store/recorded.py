@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dyntc_spark.graph.changed import Changed, Stored
+from dyntc_spark.graph.changes.changed import Changed, Stored
 from dyntc_spark.graph.history import Difference
-from dyntc_spark.graph.inputs import INSERT
+from dyntc_spark.graph.inputs.read import INSERT
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import to_storage
 from dyntc_spark.graph.store.place import Place

@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from dyntc_spark.graph.frames import frame
 from dyntc_spark.graph.store import delta_log
 from dyntc_spark.graph.store.tables import ONE_FILE, PART, Rows, Transaction, Where
+from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.lazy_pyspark import F, is_frame, spark_errors
 from dyntc_spark.session import beside, parallelism
 

@@ -11,7 +11,7 @@ from dyntc_spark.graph.store.kinds import kind_of, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES
 from dyntc_spark.graph.store.tables import PART
-from dyntc_spark.graph.views import filled, statement
+from dyntc_spark.graph.tables.views import filled, statement
 
 TABLES = ("commits", "log", "vertices", "runs", "changes")
 

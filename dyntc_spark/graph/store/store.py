@@ -24,7 +24,7 @@ from dyntc_spark.errors import (
     StorageError,
     VertexTypeError,
 )
-from dyntc_spark.graph.changed import Stored
+from dyntc_spark.graph.changes.changed import Stored
 from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
 from dyntc_spark.graph.store.beginning import Checkpoint

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dyntc_spark.errors import LocationError
-from dyntc_spark.graph.kinds import spark_type
+from dyntc_spark.graph.inputs.kinds import spark_type
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.place import Place, checked
 from dyntc_spark.graph.store.recorded import TABLE as CHANGES
 from dyntc_spark.graph.store.statements import closure_statement, require_tables
-from dyntc_spark.graph.views import literal
+from dyntc_spark.graph.tables.views import literal
 from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.session import beside
 

@@ -1,0 +1,1 @@
+"""Changes of a graph: batches, streams of them, and what they changed."""

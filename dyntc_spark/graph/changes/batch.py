@@ -1,0 +1,236 @@
+"""A batch of changes and its net effect on a set of edges.
+
+The changes of a batch count in their order, but only what they come to in the
+end reaches the engine: an edge that was absent and is present after the last
+change is inserted, one that was present and is absent is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
+from dyntc_spark.errors import CycleError, RedundantChangeError
+from dyntc_spark.graph.changes.copies import Recount, net_counts
+from dyntc_spark.graph.history import Graph, Tally
+from dyntc_spark.graph.inputs.kinds import taken
+from dyntc_spark.graph.inputs.numbering import Changes
+from dyntc_spark.graph.vertices.names import NewNames, edge_names, names_of
+from dyntc_spark.kernels import edge_keys
+from dyntc_spark.kernels.ids import Flags, Indices
+
+
+class ChangedPairs:
+    """How many pairs a batch made reachable, and how many unreachable: counted when somebody first asks.
+
+    Examples
+    --------
+    >>> ChangedPairs(lambda: (3, 1)).counts
+    (3, 1)
+    """
+
+    __slots__ = ("_count", "_found")
+
+    def __init__(self, count: Callable[[], tuple[int, int] | None] | None = None) -> None:
+        self._count, self._found = count, (0, 0) if count is None else None
+
+    @property
+    def counts(self) -> tuple[int, int] | None:
+        """The two numbers; None where nobody can tell."""
+        if self._count is not None:
+            self._found, self._count = self._count(), None
+        return self._found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChangedPairs._known, (self.counts,)
+
+    @classmethod
+    def _known(cls, counts: tuple[int, int] | None) -> ChangedPairs:
+        return cls(lambda: counts)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a batch did to a closure.
+
+    ``won`` and ``lost`` are counted when they are first asked for: by the words that the batch has changed. Ask before
+    the next batch. They are None after that, after a ``reset``, and where only a job of Spark could tell: for a
+    closure on Spark and a batch that both inserts and deletes, unless the stripes that it changed are in this process.
+
+    Examples
+    --------
+    >>> from dyntc_spark import DynamicClosure
+    >>> c = DynamicClosure.from_edges([("a", "b"), ("c", "d")])
+    >>> done = c.insert([("b", "c")])
+    >>> done.won, done.lost
+    (4, 0)
+    """
+
+    version: int  #: of the closure, now
+    inserted: int = 0  #: edges that are new; in a multigraph their copies
+    deleted: int = 0  #: edges that are gone; in a multigraph their copies
+    ignored: int = 0  #: changes that changed nothing
+    pairs: ChangedPairs = field(default_factory=ChangedPairs, repr=False, compare=False)
+
+    @property
+    def won(self) -> int | None:
+        """Pairs that became reachable; None where nobody can tell."""
+        counts = self.pairs.counts
+        return None if counts is None else counts[0]
+
+    @property
+    def lost(self) -> int | None:
+        """Pairs that became unreachable; None where nobody can tell."""
+        counts = self.pairs.counts
+        return None if counts is None else counts[1]
+
+
+@dataclass(frozen=True, slots=True)
+class NetEffect:
+    """What a batch comes to."""
+
+    inserted: Edges
+    deleted: Edges
+    #: For each change whether it changed nothing: an insertion of what was there, a deletion of what was not.
+    redundant: Flags
+    recount: Recount | None = None  #: of a multigraph
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many edges come and go, in a multigraph with their copies."""
+        if self.recount is not None:
+            return self.recount.gained, self.recount.lost
+        return len(self.inserted), len(self.deleted)
+
+
+def net_effect(changed: Edges, inserting: Flags, present: EdgeSet) -> NetEffect:
+    """Work out what changes, in this order, do to the edges that are ``present``: one sort of the changes.
+
+    Examples
+    --------
+    >>> present = EdgeSet.of(Edges.of([0], [1]))
+    >>> changed = Edges.of([0, 0, 2, 2], [1, 1, 3, 3])
+    >>> net = net_effect(changed, np.array([False, True, True, True]), present)
+    >>> net.inserted.sources, net.deleted.sources, net.redundant
+    (array([2]), array([], dtype=int64), array([False, False, False,  True]))
+    """
+    keys = keys_of(changed)
+    order = keys.argsort(kind="stable")  # the changes of one edge side by side, in their order
+    inserted, deleted, redundant = edge_keys.net_effect(*present.parts, keys, order, inserting)
+    return NetEffect(edges_of(inserted), edges_of(deleted), redundant)
+
+
+class Planned(NamedTuple):
+    """A batch that is brought to numbers and to its net effect, and has not been done."""
+
+    inserted: Edges
+    deleted: Edges
+    added: NewNames  #: vertices that it brings
+    new: Indices  #: the numbers that these are to get
+    last: Tally
+    rows: int  #: changes, whatever they come to
+    recount: Recount | None = None  #: of a multigraph
+
+    @property
+    def noted(self) -> tuple[Edges, Indices | None]:
+        """The edges that come; of a multigraph also those that stay in another number, and how many there are."""
+        return (self.inserted, None) if self.recount is None else self.recount.noted(self.inserted)
+
+    @property
+    def extent(self) -> int:
+        """So many vertices are needed for it, at least."""
+        return int(self.new.max(initial=-1)) + 1
+
+
+def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
+    """Work out what changes, in this order, come to; the graph stays as it is.
+
+    Examples
+    --------
+    >>> from dyntc_spark.graph.inputs.read import Ends
+    >>> from dyntc_spark.graph.inputs.numbering import ChangesHere
+    >>> changes = ChangesHere(Ends(pa.array(["a", "b"]), pa.array(["b", "b"])), np.array([True, False]))
+    >>> batch = planned(Graph(), changes, strict=False)
+    >>> batch.inserted, batch.added.to_pylist(), batch.last.deletions_ignored
+    (Edges(sources=array([0]), targets=array([1])), ['a', 'b'], 1)
+    """
+    table = graph.vertices
+    numbers, inserting, names = changes.numbered(table)
+    if graph.copies is None:
+        net = net_effect(numbers, inserting, graph.edges)
+    else:
+        net = NetEffect(*net_counts(numbers, inserting, graph.edges, graph.copies))
+    if strict and net.redundant.any():
+        row = int(np.argmax(net.redundant))
+        refuse_redundant(row, edge_names(numbers, row, table, names), inserting=bool(inserting[row]))
+    inserted, added, new = net.inserted, names, table.allotted(0)
+    if len(names):
+        inserted, used = only_used(inserted, table.extent)
+        added, new = taken(names, used), table.allotted(len(used))
+        inserted = renumbered(inserted, table.extent, new)
+    gained, lost = net.sizes
+    last = Tally(
+        inserted=gained,
+        deleted=lost,
+        insertions_ignored=int(np.count_nonzero(net.redundant & inserting)),
+        deletions_ignored=int(np.count_nonzero(net.redundant & ~inserting)),
+    )
+    return Planned(inserted, net.deleted, added, new, last, len(numbers), net.recount)
+
+
+def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:
+    """Close the gaps among the numbers of new vertices, from ``known`` on; give also which of these are in use.
+
+    An edge that is inserted and deleted in one batch brings no vertex.
+
+    Examples
+    --------
+    >>> only_used(Edges.of([0, 7], [9, 1]), 5)
+    (Edges(sources=array([0, 5]), targets=array([6, 1])), array([2, 4]))
+    """
+    ends = np.concatenate([inserted.sources, inserted.targets])
+    used = np.unique(ends[ends >= known])
+    ends = np.where(ends < known, ends, known + np.searchsorted(used, ends))
+    return Edges(ends[: len(inserted)], ends[len(inserted) :]), used - known
+
+
+def renumbered(edges: Edges, known: int, numbers: npt.NDArray[np.int64]) -> Edges:
+    """Let new vertices, counted from ``known`` on, have other ``numbers``.
+
+    Examples
+    --------
+    >>> renumbered(Edges.of([0, 5], [6, 1]), 5, np.array([3, 5]))
+    Edges(sources=array([0, 3]), targets=array([5, 1]))
+    """
+    if not len(numbers):
+        return edges
+    ends = np.concatenate([edges.sources, edges.targets])
+    new = ends >= known
+    ends[new] = numbers[ends[new] - known]
+    return Edges(ends[: len(edges)], ends[len(edges) :])
+
+
+def refuse_redundant(row: int, edge: tuple[Any, ...], *, inserting: bool) -> None:
+    """Raise the error that names a change which changes nothing."""
+    what, state = ("insertion", "is there already") if inserting else ("deletion", "is not there")
+    raise RedundantChangeError(
+        "changes that change something, for strict=True",
+        f"in row {row} the {what} of {edge!r}, which {state}",
+        "Leave strict out to have such changes counted instead.",
+    )
+
+
+@contextmanager
+def naming_cycles(known: Callable[[Indices], pa.Array], added: NewNames, new: Indices) -> Iterator[None]:
+    """Let a cycle that an engine refuses be named by its vertices: ``new`` ones or ``known``; it gives numbers."""
+    try:
+        yield
+    except CycleError as error:
+        raise CycleError.of(names_of(np.array(error.cycle, np.int64), known, added, new)) from None

@@ -1,0 +1,1 @@
+"""What users hand in: read, brought to a few types, and numbered."""

@@ -1,0 +1,1 @@
+"""What can be asked of a closure: as Spark DataFrames and as Arrow tables."""
