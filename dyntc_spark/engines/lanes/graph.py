@@ -80,8 +80,10 @@ def turned(keys: Offsets) -> Offsets:
 
 def with_room(rows: Adjacency, keys: Offsets) -> Adjacency:
     """Return the rows, in a longer pool if theirs has no room for these edges."""
-    needed = int(rows.used[0]) + reserve(rows, keys)
-    return rows if needed <= len(rows.values) else moved(rows, needed + needed // SPARE_PART, len(rows.starts))
+    if int(rows.used[0]) + reserve(rows, keys) <= len(rows.values):
+        return rows
+    needed = _needed(rows, keys)
+    return moved(rows, needed + needed // SPARE_PART, len(rows.starts))
 
 
 def copied(members: Members) -> Members:
@@ -154,11 +156,13 @@ def _searching(room: int) -> tuple[npt.NDArray[np.int8], Ids, Ids]:
 
 def _roomy(rows: Adjacency, keys: Offsets) -> Adjacency:
     """Return a copy of the rows in a pool with room for these edges."""
-    return moved(rows, int(rows.lengths.sum(dtype=np.int64)) + _needed(rows, keys), len(rows.starts))
+    return moved(rows, _needed(rows, keys), len(rows.starts))
 
 
 def _needed(rows: Adjacency, keys: Offsets) -> int:
-    return reserve(rows._replace(rooms=rows.lengths), keys)  # a copy has no room to spare
+    """Return how long a pool these edges need after the rows are `moved`, which leaves no row spare room."""
+    held = int(rows.lengths.sum(dtype=np.int64))
+    return held + reserve(rows._replace(rooms=rows.lengths), keys)
 
 
 def _with_rows(rows: Adjacency, room: int) -> Adjacency:
