@@ -195,7 +195,7 @@ def _set_bit(plan: Plan, sweep: Sweep, c: int, stripe: int, bit: np.uint64, n: i
 
 @lean_inner
 def _begin(plan: Plan, sweep: Sweep, c: int, n: int) -> int:
-    """Give a component the next place; return how many have one."""
+    """Assign the next place to a component; return how many have one."""
     ahead, ascending = sweep.ahead, sweep.ascending
     sweep.place[c] = n
     prefetch(plan.offsets, c)
