@@ -168,7 +168,7 @@ class OnSpark:
         if change.made != HERE:
             return
         which, version = compared_stripes(change), change.after.version
-        self.counted[which] = answers.stripe_pairs(version.stripes, answers.weights(version.members.size), which, 0)
+        self.counted[which] = answers.stripe_pairs(version.stripes, answers.weights(version.members.size), which)
 
     def padded(self, count: int) -> OnSpark:
         """Take note that there are more stripes."""

@@ -256,8 +256,7 @@ def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401  (a number or a buffer)
 
 def _block(block: Block, origin: int, weights: Weights, *counts: tuple[int, int]) -> pa.RecordBatch:
     """Return a block, the bytes and the pairs of its stripes, and counts."""
-    every = np.arange(len(block.stripes.starts), dtype=np.int32)
-    pairs = answers.stripe_pairs(block.stripes, weights, every, block.first)
+    pairs = answers.stripe_pairs(block.stripes, weights, first=block.first)
     each = (SIZES, payload.byte_sizes(block.stripes)), (PAIRS, pairs)
     reports = [{"operation": what, "key": block.first, "payload": found.tobytes()} for what, found in each]
     reports += [{"operation": what, "key": count, "payload": None} for what, count in counts]

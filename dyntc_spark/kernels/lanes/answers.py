@@ -246,7 +246,8 @@ def _queue_members(members: Members, numbers: Ids, count: int, bits: Words, uppe
 
 def pairs(version: Version) -> int:
     """Return how many pairs of different vertices there are of which one reaches the other: a pass over the entries."""
-    return pairs_within(version.members.size) + pairs_between(version.stripes, weights(version.members.size))
+    sizes = version.members.size
+    return pairs_within(sizes) + int(stripe_pairs(version.stripes, weights(sizes)).sum())
 
 
 def pairs_within(sizes: Ids) -> int:
@@ -269,19 +270,18 @@ def weights(sizes: Ids) -> Weights:
     return Weights(sizes, before)
 
 
-def pairs_between(stripes: Stripes, weights: Weights, which: Ids | None = None, first: int = 0) -> int:
-    """Return how many pairs of vertices of different components the stripes have.
+def stripe_pairs(stripes: Stripes, weights: Weights, which: Ids | None = None, first: int = 0) -> Offsets:
+    """Return how many pairs of vertices of different components each stripe has.
 
     ``which``: the stripes that count, by default all. ``first``: the number of the first of ``stripes``.
     """
     if which is None:
         which = np.arange(len(stripes.starts), dtype=np.int32)
-    return int(stripe_pairs(stripes, weights, which, first).sum())
+    return _stripe_pairs(stripes, weights, which, first)
 
 
 @compiled
-def stripe_pairs(stripes: Stripes, weights: Weights, which: Ids, first: int) -> Offsets:
-    """Return how many pairs of vertices of different components each stripe has that counts."""
+def _stripe_pairs(stripes: Stripes, weights: Weights, which: Ids, first: int) -> Offsets:
     found, width = np.zeros(len(which), np.int64), stripes.width
     for place in range(len(which)):
         s = np.int64(which[place])
