@@ -12,7 +12,6 @@ DYNTC_GRAPHFRAMES_JAR names the jar of GraphFrames, for the tests that need it.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import socket
 import subprocess
@@ -23,13 +22,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dyntc_spark import machine, session
+from dyntc_spark.graph.tables import views
 
 SPARK_KIND = os.environ.get("DYNTC_TEST_SPARK") or "classic"
 CLUSTER = "local-cluster[2,1,1024]"  # executors, cores of each, MiB of each
 START_SECONDS = 120
 INNER_LAYERS = {"blocks", "matrices", "engines"}
-# Plans over a few rows: to compile Java for each takes a quarter of all processor time. Spark Connect, the cluster and
-# the slow tests run what users run, compiled code.
+# Plans over a few rows: to compile Java for each takes a quarter of all processor time. The cluster and the slow tests
+# run what users run, compiled code.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 # Spark makes single examples slow. CI draws the same examples every time.
@@ -72,9 +72,9 @@ def _is_slow(item):
 @pytest.fixture(scope="session")
 def spark(request, tmp_path_factory):
     """Yield the session that all tests share."""
-    classic = functools.partial(_classic, more={} if request.config.getoption("--slow") else INTERPRETED)
-    start = {"classic": classic, "connect": _connect, "cluster": _cluster}[SPARK_KIND]
-    with start(tmp_path_factory.mktemp("spark")) as started:
+    more = {} if request.config.getoption("--slow") else INTERPRETED
+    start = {"classic": _classic, "connect": _connect, "cluster": _cluster}[SPARK_KIND]
+    with start(tmp_path_factory.mktemp("spark"), more) as started:
         yield started
 
 
@@ -88,6 +88,12 @@ def _clean_catalog(request):
         for view in spark.sql("SHOW VIEWS").collect():  # a fifth of what spark.catalog.listTables takes
             if view.isTemporary:
                 spark.catalog.dropTempView(view.viewName)
+
+
+@pytest.fixture
+def _few_functions(monkeypatch):
+    """Let `create_views` make one SQL function, not eleven, each of which Spark analyses for a tenth of a second."""
+    monkeypatch.setattr(views, "FUNCTIONS", ("descendants",))
 
 
 class Jobs:
@@ -129,7 +135,7 @@ def _classic(_folder, more):
 
 
 @contextlib.contextmanager
-def _cluster(folder):
+def _cluster(folder, _more):
     os.environ["SPARK_WORKER_DIR"] = str(folder)  # not in the pyspark package
     spark = session.local(config={**_settings(), "spark.master": CLUSTER})
     yield spark
@@ -137,9 +143,9 @@ def _cluster(folder):
 
 
 @contextlib.contextmanager
-def _connect(folder):
+def _connect(folder, more):
     """Start a server, give a client of it, and stop both."""
-    with connect_server(folder) as url:
+    with connect_server(folder, **more) as url:
         spark = SparkSession.builder.remote(url).getOrCreate()
         yield spark
         spark.stop()

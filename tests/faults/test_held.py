@@ -58,6 +58,7 @@ def test_batches_leave_nothing_behind(tmp_path):
     assert last["disk"] <= 1.5 * first["disk"] + 2**23
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("engine", ["recompute", "lanes"])
 def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
     """What it reads was released when the state was replaced; Spark builds it again."""

@@ -117,7 +117,8 @@ def test_every_way_to_make_a_batch(spark, monkeypatch):
     assert {tuple(row.values()) for row in both.closure.arrow.changes().to_pylist()} == frames[-1][1]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.classic
+@pytest.mark.usefixtures("small", "_few_functions")
 def test_views_follow_on_spark(spark, monkeypatch):
     """The view of changes reads Spark's own blocks; a batch that it follows collects no pair."""
     both = Both(spark, 2)

@@ -351,6 +351,8 @@ def test_answers_as_dataframes(spark):
     assert g.vertices().count() == 3
 
 
+@pytest.mark.classic
+@pytest.mark.usefixtures("_few_functions")
 def test_sql_views_of_several_closures_see_each_batch(spark):
     g = LabelledGraph.from_edges(STAFF, spark)
     g.closure({"member", "viewer"}).create_views("may_view")

@@ -217,6 +217,7 @@ def test_vertices_of_every_type(spark, kind):
     assert far.arrow.query(ends)["reachable"].to_pylist() == [True] * 3
 
 
+@pytest.mark.classic
 def test_what_is_refused_leaves_the_closure_as_it_was(spark, tmp_path):
     closure = on_spark(spark, [("a", "b"), ("b", "c")])
     batch = lambda *changes: spark.createDataFrame([*changes], CHANGES)  # noqa: E731

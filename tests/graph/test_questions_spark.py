@@ -51,7 +51,11 @@ def test_dataframes_have_the_same_answers(spark):
 @pytest.mark.classic
 @pytest.mark.parametrize(
     ("engine", "backend"),
-    [("lanes", "local"), ("lanes", "spark"), pytest.param("centres", "spark", marks=pytest.mark.slow)],
+    [
+        pytest.param("lanes", "local", marks=pytest.mark.slow),
+        ("lanes", "spark"),
+        pytest.param("centres", "spark", marks=pytest.mark.slow),
+    ],
 )
 def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
     c, here = DynamicClosure.from_edges(EDGES, spark, engine, backend), DynamicClosure.from_edges(EDGES)

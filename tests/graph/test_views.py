@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyspark.errors import PySparkNotImplementedError, PySparkRuntimeError
+from pyspark.errors import PySparkRuntimeError
 
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import IdentifierError, SessionError
@@ -14,6 +14,7 @@ from dyntc_spark.graph.tables import relations
 from dyntc_spark.graph.tables.views import FUNCTIONS, NAMES, Views, column_comments, statement
 from tests.graph.oracle import Plain
 
+pytestmark = pytest.mark.usefixtures("_few_functions")
 SQL = Path(__file__).parents[2] / "sql"
 
 
@@ -67,41 +68,7 @@ def test_every_column_has_its_comment_in_the_catalog(closure, spark):
         assert all(row.comment for row in described)
 
 
-def test_functions_see_each_update(closure, spark):
-    assert ask(spark, "SELECT * FROM deps_descendants('a')") == [("b",), ("c",)]
-    closure.apply([("insert", "c", "d"), ("delete", "a", "b"), ("insert", "a", "c")])
-    assert ask(spark, "SELECT * FROM deps_ancestors('d')") == [("a",), ("b",), ("c",)]
-    assert ask(spark, "SELECT * FROM deps_path('a', 'd')") == [(1, "a", "c"), (2, "c", "d")]
-    assert ask(spark, "SELECT * FROM deps_path('d', 'a')") == []
-    assert ask(spark, "SELECT distance FROM deps_distance('a', 'd')") == [(2,)]
-    assert ask(spark, "SELECT distance FROM deps_distance('d', 'a')") == [(None,)]
-    assert ask(spark, "SELECT distance FROM deps_distance('b', 'b')") == [(0,)]
-    assert [tuple(row) for row in spark.sql("SELECT * FROM deps_impact(2)").collect()] == [("d", 3, 0), ("c", 2, 1)]
-    assert spark.sql("SELECT * FROM deps_impact()").count() == 4
-    assert ask(spark, "SELECT e.src, d.vertex FROM deps_edges AS e, LATERAL deps_descendants(e.dst) AS d") == [
-        ("a", "d"),
-        ("b", "d"),
-    ]
-
-
-def test_functions_follow_the_type_of_the_vertices(spark):
-    c = DynamicClosure.from_edges([], spark=spark)
-    c.create_views("later")
-    assert ask(spark, "SELECT * FROM later_descendants('a')") == []
-    c.insert([(1, 2), (2, 3)])
-    assert ask(spark, "SELECT * FROM later_path(1, 3)") == [(1, 1, 2), (2, 2, 3)]
-
-
-def test_a_session_without_functions_has_the_views(spark, monkeypatch, caplog):
-    def refuse(*_arguments):
-        raise PySparkNotImplementedError(errorClass="NOT_IMPLEMENTED", messageParameters={"feature": "udf"})
-
-    monkeypatch.setattr(type(spark.udf), "register", refuse)
-    DynamicClosure.from_edges([(1, 2)], spark=spark).create_views("plain")
-    assert "takes no table functions; plain_* has the views only" in caplog.text
-    assert ask(spark, "SELECT * FROM plain_edges") == [(1, 2)]
-
-
+@pytest.mark.classic
 def test_numbers_of_paths_follow_although_no_pair_changes(spark):
     c = DynamicClosure.from_edges([("a", "b"), ("b", "d"), ("a", "d")], spark=spark, engine="path_counting")
     c.create_views("risk")
@@ -110,6 +77,7 @@ def test_numbers_of_paths_follow_although_no_pair_changes(spark):
     assert ask(spark, "SELECT src, dst, paths FROM risk_closure WHERE src = 'a'") == [("a", "b", 1), ("a", "d", 1)]
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("least", [0, 1 << 30], ids=["all is sent again", "rows above"])
 def test_what_lies_above_and_what_is_sent_again_are_the_same(spark, monkeypatch, least):
     monkeypatch.setattr(relations, "LEAST_ABOVE", least)
@@ -154,6 +122,7 @@ def test_each_view_has_its_file():
     assert all(statement(f"functions/{name}").startswith(f"-- <prefix>_{name}(") for name in FUNCTIONS)
 
 
+@pytest.mark.classic
 def test_two_closures_do_not_disturb_each_other(closure, spark):
     other = DynamicClosure.from_edges([(1, 2)], spark=spark)
     other.create_views("other")
@@ -163,12 +132,14 @@ def test_two_closures_do_not_disturb_each_other(closure, spark):
     assert ask(spark, "SELECT count(*) FROM deps_edges") == [(3,)]
 
 
+@pytest.mark.classic
 def test_whoever_came_last_has_the_name(closure, spark):
     DynamicClosure.from_edges([(1, 2)], spark=spark).create_views("deps")
     closure.insert([("c", "d")])
     assert ask(spark, "SELECT * FROM deps_edges") == [(1, 2)]
 
 
+@pytest.mark.classic
 def test_a_view_that_was_dropped_does_not_come_back(closure, spark):
     spark.catalog.dropTempView("deps_closure")
     spark.range(2).createOrReplaceTempView("deps_changes")

@@ -11,6 +11,7 @@ from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph.tables.views import NAMES
 
+pytestmark = pytest.mark.usefixtures("_few_functions")
 EDGES = [("1", "2"), ("2", "3")]
 # One statement about all views and functions of a prefix. What it gives is text, whatever the vertices are.
 ALL = """
@@ -74,7 +75,10 @@ ACTS = {
 SLOW = ("another closure", "first vertices")  # every view and function is a step there
 
 
-@pytest.mark.parametrize("act", [pytest.param(act, marks=pytest.mark.slow) if act in SLOW else act for act in ACTS])
+MARKS = {"reset": pytest.mark.classic, **dict.fromkeys(SLOW, pytest.mark.slow)}
+
+
+@pytest.mark.parametrize("act", [pytest.param(act, marks=MARKS.get(act, ())) for act in ACTS])
 def test_a_question_between_any_two_steps_sees_one_version(spark, monkeypatch, act):
     edges, change = ACTS[act]
     c = DynamicClosure.from_edges(edges, spark=spark)
@@ -89,6 +93,7 @@ def test_a_question_between_any_two_steps_sees_one_version(spark, monkeypatch, a
     assert steps.done == len(seen) - 2
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize(
     ("act", "step"),
     [("batch", 1), *(pytest.param("first vertices", step, marks=pytest.mark.slow) for step in (1, 2))],
@@ -106,6 +111,7 @@ def test_views_that_cannot_be_replaced_stay_at_the_version_before(spark, monkeyp
     assert c.version == 1
 
 
+@pytest.mark.classic
 def test_an_error_of_some_views_leaves_no_others_behind(spark, monkeypatch):
     c = DynamicClosure.from_edges(EDGES, spark=spark)
     c.create_views("deps")
@@ -120,6 +126,7 @@ def test_an_error_of_some_views_leaves_no_others_behind(spark, monkeypatch):
     assert (len(deps["pair"]), len(more["pair"])) == (3, 10)
 
 
+@pytest.mark.classic
 def test_views_that_missed_a_batch_get_it_with_the_next(spark, monkeypatch):
     def interrupted(*_parts):
         raise KeyboardInterrupt
@@ -150,6 +157,7 @@ def test_a_plan_of_two_versions_is_refused(spark):
     assert c.pairs().join(spark.table("kept"), ["src", "dst"]).count() == 2
 
 
+@pytest.mark.classic
 def test_nothing_grows_with_the_number_of_batches(spark):
     def sizes():
         plan = spark.sql("EXPLAIN EXTENDED SELECT * FROM deps_closure JOIN deps_vertices ON src = vertex").first()[0]

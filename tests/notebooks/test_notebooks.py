@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
-MARKS = {"01_permissions": [], "06_published_table": [pytest.mark.slow]}  # the last merges into Delta tables
+MARKS = {"06_published_table": [pytest.mark.slow]}  # the last merges into Delta tables
 
 
 @pytest.fixture(scope="module")

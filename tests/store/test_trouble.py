@@ -86,7 +86,12 @@ def test_writers_and_readers(delta, tmp_path, breaking):
 
 
 @pytest.mark.parametrize(
-    "step", [*("log", "publish"), *(pytest.param(step, marks=pytest.mark.slow) for step in ("vertices", "runs"))]
+    "step",
+    [
+        pytest.param("log", marks=pytest.mark.classic),
+        "publish",
+        *(pytest.param(step, marks=pytest.mark.slow) for step in ("vertices", "runs")),
+    ],
 )
 def test_a_crash_at_each_step(delta, tmp_path, breaking, step):
     location = str(tmp_path / "deps")
@@ -211,6 +216,7 @@ def test_writers_at_the_same_moment(delta, tmp_path):
     assert seen(DynamicClosure.open(location, spark=delta)) == seen(writers[done[0]])
 
 
+@pytest.mark.classic
 def test_a_closure_that_cannot_be_brought_back(delta, tmp_path, breaking, monkeypatch):
     c = saved(delta, str(tmp_path / "deps"))
     before = seen(c)
