@@ -57,7 +57,7 @@ def build(options: Namespace) -> int:
         )
         _make_folder(options.store, place)
         parts.location.save_at(place)
-    stats = parts.upkeep.stats()
+    stats = parts.maintenance.stats()
     print(f"{options.store}: {stats['vertices']:,} vertices, {stats['edges']:,} edges, {stats['pairs']:,} pairs")
     return YES
 

@@ -16,16 +16,16 @@ import pyarrow as pa
 
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
+from dyntc_spark.graph.argument_checks import checked_batch_id
 from dyntc_spark.graph.changes.changed import Stored, changed_between
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Tally, Version
-from dyntc_spark.graph.misuse import checked_batch_id
 from dyntc_spark.graph.store import recorded
 from dyntc_spark.graph.store.checkpoint import Content
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import CHECKPOINTS, Standing, Store
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.relations import Touched
+from dyntc_spark.graph.version import Graph, Tally, Version
 from dyntc_spark.progress import progress
 
 if TYPE_CHECKING:

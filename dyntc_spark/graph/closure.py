@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dyntc_spark.engines.base import Engine
+from dyntc_spark.graph.argument_checks import required_engine
 from dyntc_spark.graph.changes.batch import BatchResult
 from dyntc_spark.graph.changes.stream import Stream
 from dyntc_spark.graph.documented import documented_by
-from dyntc_spark.graph.misuse import required_engine
+from dyntc_spark.graph.maintenance import Verification
 from dyntc_spark.graph.parts import SEEN, Parts
 from dyntc_spark.graph.questions.asking import Table, Vertex
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 from dyntc_spark.graph.store.following import create_location_views
-from dyntc_spark.graph.upkeep import Verification
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -217,16 +217,16 @@ class DynamicClosure(ClosureQuestions):
         return self._parts.answers.blocks()
 
     def verify(self) -> Verification:
-        return self._parts.upkeep.verify()
+        return self._parts.maintenance.verify()
 
     def on_spark(self, spark: SparkSession | None = None) -> None:
-        self._parts.upkeep.on_spark(spark)
+        self._parts.maintenance.on_spark(spark)
 
     def in_process(self) -> None:
-        self._parts.upkeep.in_process()
+        self._parts.maintenance.in_process()
 
     def use(self, spark: SparkSession) -> None:
-        self._parts.upkeep.use(spark)
+        self._parts.maintenance.use(spark)
 
     # --- other libraries -----------------------------------------------------------------------
 

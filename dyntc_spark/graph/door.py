@@ -26,11 +26,11 @@ from dyntc_spark.engines.abilities import TakesSnapshots, change_counts, rows_on
 from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
+from dyntc_spark.graph.argument_checks import refuse_copy
 from dyntc_spark.graph.changes.changed import Changed
-from dyntc_spark.graph.history import Difference, Version
-from dyntc_spark.graph.misuse import refuse_copy
+from dyntc_spark.graph.lost_blocks import retry_after_loss
 from dyntc_spark.graph.store.place import brief
-from dyntc_spark.graph.surviving import surviving
+from dyntc_spark.graph.version import Difference, Version
 from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Door:
             self.require_open()
             self.restore()
             known = self.losses
-            answer = surviving(lambda: question(self._now, self.engine.current), self._mend)
+            answer = retry_after_loss(lambda: question(self._now, self.engine.current), self._mend)
             lost = self.losses > known
         if lost:
             with self.changing():
@@ -196,7 +196,7 @@ class Door:
         self.restore()
         self._behind = True
         try:
-            surviving(act, mend or self._mend)
+            retry_after_loss(act, mend or self._mend)
         except Exception:
             self._behind = False
             raise
@@ -221,7 +221,7 @@ class Door:
     def move(self, act: Callable[[Engine], Engine]) -> None:
         """Go on with another engine that has the same closure."""
         self.restore()
-        self.engine = surviving(lambda: act(self.engine), self._mend)
+        self.engine = retry_after_loss(lambda: act(self.engine), self._mend)
         self.publish(self._now)
 
     def replace(self, engine: Engine) -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dyntc_spark.errors import OptionError
+from dyntc_spark.graph.argument_checks import require_kept
 from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Version
-from dyntc_spark.graph.misuse import require_kept
+from dyntc_spark.graph.lost_blocks import retry_after_loss
 from dyntc_spark.graph.store.beginning import begin, bring
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.other_kind import refuse_labelled
@@ -17,9 +17,9 @@ from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.recovery import Recovered, recover
 from dyntc_spark.graph.store.store import Store
 from dyntc_spark.graph.store.target import Target, checked_name
-from dyntc_spark.graph.surviving import surviving
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.session_tables import SessionTables
+from dyntc_spark.graph.version import Version
 from dyntc_spark.session import session_at_hand
 
 
@@ -72,7 +72,7 @@ class Location:
         store, engine = Store(stored.place, stored.commits), self._door.engine
         loaded = store.load(stored.upto, repairing=stored.found is not None)
         graph, start = loaded.graph, loaded.checkpoint if stored.found is None else None  # a repair writes it anew
-        surviving(lambda: begin(engine, graph, start), lambda: None)
+        retry_after_loss(lambda: begin(engine, graph, start), lambda: None)
         self._attachment.asked, self._attachment.store = stored.asked, store
         self._attachment.is_past = stored.found is None and stored.upto.head.version < stored.commits.head.version
         self._door.publish(Version(graph, graph, loaded.commit.version, loaded.counts))

@@ -14,7 +14,8 @@ from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.spark_columns import named_table
 from dyntc_spark.graph.interop import Attributes, Interop, networkx_edges
 from dyntc_spark.graph.location import Location, StoredVersion
-from dyntc_spark.graph.past import Past
+from dyntc_spark.graph.maintenance import Maintenance
+from dyntc_spark.graph.older_versions import OlderVersions
 from dyntc_spark.graph.pictures.pictures import Pictures
 from dyntc_spark.graph.questions.answers import Answers
 from dyntc_spark.graph.questions.asking import Table, Vertex
@@ -22,7 +23,6 @@ from dyntc_spark.graph.questions.questions import Questions
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.session_tables import SessionTables
-from dyntc_spark.graph.upkeep import Upkeep
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import session_at_hand, session_for
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: The parts that users see through `DynamicClosure`, whose methods have their docstrings.
-SEEN = (Answers, Questions, Batches, CurrentViews, Location, Streaming, Upkeep, Interop, Pictures)
+SEEN = (Answers, Questions, Batches, CurrentViews, Location, Streaming, Maintenance, Interop, Pictures)
 
 
 class Parts:
@@ -53,12 +53,12 @@ class Parts:
         self.tables = SessionTables(self.door, spark)
         self.views = CurrentViews(self.door, self.tables)
         self.attachment = Attachment(self.door, self.views)
-        self.answers = Answers(self.door, self.tables, Past(self.door, self.attachment.required))
+        self.answers = Answers(self.door, self.tables, OlderVersions(self.door, self.attachment.required))
         self.questions = Questions(self.door, self.tables)
         self.batches = Batches(self.door, self.attachment, self.tables)
         self.location = Location(self.door, self.attachment, self.tables, self.views)
         self.streaming = Streaming(self.door, self.attachment, self.batches, self.location)
-        self.upkeep = Upkeep(self.door, self.tables, self.attachment, self.views)
+        self.maintenance = Maintenance(self.door, self.tables, self.attachment, self.views)
         self.interop = Interop(self.door, self.tables)
         self.pictures = Pictures(self.door, self.tables, self.attachment)
 

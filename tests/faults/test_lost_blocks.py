@@ -10,7 +10,7 @@ from dyntc_spark.blocks.rings import COUNTING
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.errors import LostBlocksError
-from dyntc_spark.graph import surviving
+from dyntc_spark.graph import lost_blocks
 from tests.blocks.oracle import Plain as Matrix
 from tests.store.closures import pairs, recomputed
 
@@ -134,7 +134,7 @@ def test_views_of_a_state_that_was_lost(spark, lose):
 
 
 def test_losses_that_do_not_end(spark, lose, monkeypatch):
-    monkeypatch.setattr(surviving, "MOST_LOSSES", 2)
+    monkeypatch.setattr(lost_blocks, "MOST_LOSSES", 2)
     c = DynamicClosure.from_edges(EDGES, spark=spark, engine="path_counting", backend="spark")
     real = c._parts.door.engine.init
 

@@ -19,7 +19,7 @@ from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import LostBlocksError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Version
+from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from tests.graph.schedule import SECONDS, edges_of, switching_often
 

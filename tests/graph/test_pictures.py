@@ -14,7 +14,6 @@ from matplotlib import pyplot as plt
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import OptionError, UnknownVertexError
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.pictures import svg
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.layout import GAP_X, Arrow, placed
@@ -22,6 +21,7 @@ from dyntc_spark.graph.pictures.matrix import density, matrix
 from dyntc_spark.graph.pictures.neighbourhood import nearby
 from dyntc_spark.graph.pictures.picture import Wanted, picture
 from dyntc_spark.graph.pictures.scene import MINUS
+from dyntc_spark.graph.version import Graph
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("a", "d")]
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import DamagedBlockError, SetupError
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.store import checkpoint
 from dyntc_spark.graph.store.checkpoint import Content
 from dyntc_spark.graph.store.commits import NULLABLE, SCHEMA, Commit, Commits
@@ -22,6 +21,7 @@ from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_s
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
 from dyntc_spark.graph.store.stored_edges import edges_in
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.target_lists import TargetLists
 
 SIZE = 13

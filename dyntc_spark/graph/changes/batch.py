@@ -19,9 +19,9 @@ import pyarrow as pa
 from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.errors import CycleError, RedundantChangeError
 from dyntc_spark.graph.changes.copies import Recount, net_counts
-from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.inputs.kinds import taken
 from dyntc_spark.graph.inputs.numbering import Changes
+from dyntc_spark.graph.version import Graph, Tally
 from dyntc_spark.graph.vertices.names import NewNames, edge_names, names_of
 from dyntc_spark.kernels import edge_keys
 from dyntc_spark.kernels.ids import Flags, Indices

@@ -14,7 +14,6 @@ from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.changes.batch import BatchResult, ChangedPairs, naming_cycles, planned
 from dyntc_spark.graph.changes.copies import Copies
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Tally, Version
 from dyntc_spark.graph.inputs import numbering
 from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.numbering import Begun, Changes, ChangesHere, read_batch, read_edges
@@ -23,6 +22,7 @@ from dyntc_spark.graph.questions.asking import Table, Vertex
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.tables.relations import Touched
 from dyntc_spark.graph.tables.session_tables import SessionTables
+from dyntc_spark.graph.version import Graph, Tally, Version
 from dyntc_spark.progress import progress
 
 

@@ -13,8 +13,8 @@ from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import VersionError
 from dyntc_spark.graph.changes.changed import Changed
-from dyntc_spark.graph.history import Difference, Graph, Version, renumbered
 from dyntc_spark.graph.questions.paths import changed_pairs
+from dyntc_spark.graph.version import Difference, Graph, Version, renumbered
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import F
 

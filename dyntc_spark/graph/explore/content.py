@@ -17,13 +17,13 @@ from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.explore.batches import Older, Recent, recent, within
 from dyntc_spark.graph.explore.page import Page, rendered
-from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.pictures.labels import label
 from dyntc_spark.graph.pictures.neighbourhood import degrees, induced, nearby, require_depth
 from dyntc_spark.graph.questions import shape
 from dyntc_spark.graph.questions.ranking import RANKED, ranked
 from dyntc_spark.graph.tables.relations import Tables
+from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.kernels.ids import Indices
 
 if TYPE_CHECKING:

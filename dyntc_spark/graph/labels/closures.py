@@ -23,10 +23,10 @@ from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import SessionError
 from dyntc_spark.graph.changes.batch import naming_cycles
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Tally, Version
 from dyntc_spark.graph.labels.closure import LabelClosure, shown
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
 from dyntc_spark.graph.tables.relations import Touched
+from dyntc_spark.graph.version import Graph, Tally, Version
 from dyntc_spark.progress import progress
 
 if TYPE_CHECKING:

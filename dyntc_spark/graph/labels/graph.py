@@ -23,8 +23,8 @@ import pyarrow as pa
 from dyntc_spark.engines import registry
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import ClosedError, OptionError
+from dyntc_spark.graph.argument_checks import checked_batch_id, refuse_copy, require_kept
 from dyntc_spark.graph.changes.batch import BatchResult, ChangedPairs
-from dyntc_spark.graph.history import Tally
 from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.labels.arrow import LabelledArrow
@@ -33,10 +33,10 @@ from dyntc_spark.graph.labels.closures import Closures
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, Standing, within
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
 from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
-from dyntc_spark.graph.misuse import checked_batch_id, refuse_copy, require_kept
 from dyntc_spark.graph.questions.asking import Table, Vertex
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.frames import frame
+from dyntc_spark.graph.version import Tally
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, session_at_hand, session_for
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dyntc_spark.graph.history import Graph
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels import reach
 from dyntc_spark.kernels.ids import Indices
 

@@ -9,7 +9,7 @@ import numpy as np
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Difference, Version
+from dyntc_spark.graph.version import Difference, Version
 from dyntc_spark.kernels.ids import Indices
 
 #: What a batch has changed is worked out for a small picture only if it is remembered, or the graph is small.

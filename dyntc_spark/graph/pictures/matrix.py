@@ -10,9 +10,9 @@ import numpy.typing as npt
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.abilities import CountsReached, reach_counts
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices
 
 SAMPLE = 1024

@@ -10,7 +10,6 @@ import numpy as np
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
@@ -18,6 +17,7 @@ from dyntc_spark.graph.pictures.marks import Marks, of_last_batch
 from dyntc_spark.graph.pictures.matrix import Matrix, matrix
 from dyntc_spark.graph.pictures.neighbourhood import degrees, induced, nearby, require_depth
 from dyntc_spark.graph.pictures.scene import Part, Scene, scene
+from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.kernels.ids import Indices
 
 #: More boxes than this are not drawn one by one, and no more vertices of them than that.

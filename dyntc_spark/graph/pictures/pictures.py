@@ -8,12 +8,12 @@ from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.explore import content
 from dyntc_spark.graph.explore.page import Page
-from dyntc_spark.graph.history import Graph
-from dyntc_spark.graph.past import Past
+from dyntc_spark.graph.older_versions import OlderVersions
 from dyntc_spark.graph.pictures import plots, svg
 from dyntc_spark.graph.pictures.picture import Wanted
 from dyntc_spark.graph.questions.asking import Vertex
 from dyntc_spark.graph.tables.session_tables import SessionTables
+from dyntc_spark.graph.version import Graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,4 +96,4 @@ class Pictures:
     def _older(self, version: int) -> Graph | None:
         """Read an older version of the graph; None for a closure in memory only."""
         attachment = self._attachment
-        return None if attachment.store is None else Past(self._door, attachment.required).graph(version)
+        return None if attachment.store is None else OlderVersions(self._door, attachment.required).graph(version)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.edges import Edges, keys_of
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
 from dyntc_spark.graph.pictures.layout import Arrow, Placed, Point, placed
 from dyntc_spark.graph.pictures.marks import Marks
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices
 
 FONT = 11.0

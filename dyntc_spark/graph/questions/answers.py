@@ -12,7 +12,7 @@ from dyntc_spark.engines.abilities import blocks_of
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph.changes.changed import Changed
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.past import Past
+from dyntc_spark.graph.older_versions import OlderVersions
 from dyntc_spark.graph.questions.arrow import ArrowAnswers
 from dyntc_spark.graph.questions.asking import NO_TARGET, Table, Unknown, Vertex, changes_table, for_one_pair
 from dyntc_spark.graph.tables import joins
@@ -31,13 +31,13 @@ class Answers:
         The way to the closure.
     tables
         The closure as tables of sessions.
-    past
+    older
         The older versions of the closure, where it is at a location.
     """
 
-    def __init__(self, door: Door, tables: SessionTables, past: Past) -> None:
-        self._door, self._tables, self._past = door, tables, past
-        self._arrow = ArrowAnswers(door, past)
+    def __init__(self, door: Door, tables: SessionTables, older: OlderVersions) -> None:
+        self._door, self._tables, self._older = door, tables, older
+        self._arrow = ArrowAnswers(door, older)
 
     @property
     def arrow(self) -> ArrowAnswers:
@@ -143,7 +143,7 @@ class Answers:
         if since is None:
             version, changed = self._door.changed(spark, look=True)
             return self._tables.framed().changes() if changed is None else changed.named(version.number)
-        number, found = self._past.changed(since, lambda: spark)
+        number, found = self._older.changed(since, lambda: spark)
         return found.named(number) if isinstance(found, Changed) else frame(spark, changes_table(found, number))
 
     def history(self) -> DataFrame:

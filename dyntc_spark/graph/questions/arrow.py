@@ -20,7 +20,6 @@ from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError, UnreachableError
 from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs.read import Ends, read_ends, read_vertices
 from dyntc_spark.graph.questions.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.questions.asking import (
@@ -41,6 +40,7 @@ from dyntc_spark.graph.questions.asking import (
 from dyntc_spark.graph.questions.counting import path_counts
 from dyntc_spark.graph.questions.paths import shortest_paths
 from dyntc_spark.graph.questions.ranking import By
+from dyntc_spark.graph.version import Difference, Graph, Version
 from dyntc_spark.graph.vertices.names import with_names
 from dyntc_spark.progress import progress
 

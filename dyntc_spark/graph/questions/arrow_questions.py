@@ -16,7 +16,6 @@ from dyntc_spark.engines.abilities import reach_counts
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.changes.changed import Changed
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs.read import read_changes, read_ends
 from dyntc_spark.graph.questions import shape
 from dyntc_spark.graph.questions.asking import (
@@ -38,6 +37,7 @@ from dyntc_spark.graph.questions.paths import distances
 from dyntc_spark.graph.questions.ranking import RANKED, By, ranked, require_ranking
 from dyntc_spark.graph.questions.trials import tried
 from dyntc_spark.graph.tables.relations import Relations
+from dyntc_spark.graph.version import Difference, Graph, Version
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.session import session_for
 

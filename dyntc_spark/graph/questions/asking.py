@@ -14,8 +14,8 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import InputError, MissingColumnError, OptionError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.inputs.read import Ends, read_vertices
+from dyntc_spark.graph.version import Difference, Graph, Version
 from dyntc_spark.graph.vertices.names import Vertices
 from dyntc_spark.kernels.ids import Indices
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dyntc_spark.graph.argument_checks import refuse_copy
 from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.explore.page import Page
-from dyntc_spark.graph.misuse import refuse_copy
 from dyntc_spark.graph.parts import SEEN, Parts
 from dyntc_spark.graph.questions.arrow import ArrowAnswers
 from dyntc_spark.graph.questions.asking import NO_TARGET, Table, Unknown, Vertex
@@ -166,7 +166,7 @@ class ClosureQuestions:
         return self._parts.pictures.explore(around, depth, most=most)
 
     def stats(self) -> dict[str, Any]:
-        return self._parts.upkeep.stats()
+        return self._parts.maintenance.stats()
 
     def _repr_html_(self) -> str:
         return self._parts.pictures.html()

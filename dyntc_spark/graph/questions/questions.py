@@ -13,7 +13,6 @@ import pyarrow as pa
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.changes.changed import Changed
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Version
 from dyntc_spark.graph.questions.arrow_questions import ArrowQuestions
 from dyntc_spark.graph.questions.asking import NO_TARGET, Table, Vertex, changes_table, for_one_pair
 from dyntc_spark.graph.questions.ranking import By, ranked, require_ranking
@@ -22,6 +21,7 @@ from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.tables.joins import UnknownRow
 from dyntc_spark.graph.tables.relations import Tables
 from dyntc_spark.graph.tables.session_tables import SessionTables
+from dyntc_spark.graph.version import Version
 from dyntc_spark.lazy_pyspark import is_frame
 
 if TYPE_CHECKING:

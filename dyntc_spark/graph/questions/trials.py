@@ -22,10 +22,10 @@ from dyntc_spark.engines.row_changes import rows_compared
 from dyntc_spark.errors import InputError, OptionError
 from dyntc_spark.graph.changes.batch import Planned, naming_cycles, planned
 from dyntc_spark.graph.changes.changed import Changed
-from dyntc_spark.graph.history import Difference, Graph
 from dyntc_spark.graph.inputs.numbering import ChangesHere
 from dyntc_spark.graph.inputs.read import Ends, read_changes
 from dyntc_spark.graph.tables.walk import key
+from dyntc_spark.graph.version import Difference, Graph
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.graph.vertices.names import Vertices
 from dyntc_spark.kernels.ids import Flags

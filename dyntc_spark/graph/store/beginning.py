@@ -9,10 +9,10 @@ from dyntc_spark.engines.abilities import loaded
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.engines.lanes.load import StoredClosure
 from dyntc_spark.errors import DamagedBlockError, StorageError
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.store import checkpoint
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.version import Graph
 
 _log = logging.getLogger(__name__)
 

@@ -22,7 +22,6 @@ from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.load import StoredClosure, no_runs
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.changes.copies import Copies
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
@@ -32,6 +31,7 @@ from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
 from dyntc_spark.graph.store.tables import PART, Rows, Where, row_checksum
 from dyntc_spark.graph.tables.relations import vertex_table
 from dyntc_spark.graph.tables.sources import source_of
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.kernels.lanes.stripes import LANES

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dyntc_spark.errors import DamagedBlockError, LocationError, VersionError
-from dyntc_spark.graph.history import Tally
 from dyntc_spark.graph.store.witness import Witness
+from dyntc_spark.graph.version import Tally
 
 #: Of the tables; ``docs/reference/format.md`` tells what each had. A writer writes the last one, and reads all of them.
 FORMAT = 2

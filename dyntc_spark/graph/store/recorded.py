@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dyntc_spark.graph.changes.changed import Changed, Stored
-from dyntc_spark.graph.history import Difference
 from dyntc_spark.graph.inputs.read import INSERT
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.tables import Transaction
+from dyntc_spark.graph.version import Difference
 from dyntc_spark.lazy_pyspark import is_frame
 
 TABLE = "changes"

@@ -18,11 +18,11 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.errors import DamagedBlockError
 from dyntc_spark.graph.changes.batch import renumbered
 from dyntc_spark.graph.changes.copies import Copies
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices
 
 #: A row about one vertex, which is in both columns.

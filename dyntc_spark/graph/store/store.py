@@ -25,7 +25,6 @@ from dyntc_spark.errors import (
     VertexTypeError,
 )
 from dyntc_spark.graph.changes.changed import Stored
-from dyntc_spark.graph.history import Graph, Tally
 from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
 from dyntc_spark.graph.store.beginning import Checkpoint
 from dyntc_spark.graph.store.commits import APPLICATION, FORMAT, VERSIONS, Commit, Commits
@@ -36,6 +35,7 @@ from dyntc_spark.graph.store.replay import Batch, log_table, replayed
 from dyntc_spark.graph.store.tables import Transaction, Where
 from dyntc_spark.graph.store.target import Target
 from dyntc_spark.graph.store.witness import Witness
+from dyntc_spark.graph.version import Graph, Tally
 
 #: So many batches, or bytes in the log, after a checkpoint there is another one.
 CHECKPOINT_BATCHES = 64

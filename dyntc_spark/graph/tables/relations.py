@@ -28,9 +28,9 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.abilities import CountsPaths
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout, moved
-from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.tables.sources import Source, source_of
+from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import F
 

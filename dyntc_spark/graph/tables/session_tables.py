@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 from dyntc_spark import session
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Version
 from dyntc_spark.graph.questions.arrow import Asked
 from dyntc_spark.graph.questions.paths import searcher
 from dyntc_spark.graph.tables.joins import Search
 from dyntc_spark.graph.tables.relations import Relations, Tables
 from dyntc_spark.graph.tables.views import statement
+from dyntc_spark.graph.version import Version
 from dyntc_spark.session import is_connect, session_for
 
 

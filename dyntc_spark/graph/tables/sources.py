@@ -16,9 +16,9 @@ from dyntc_spark.engines.abilities import InLanes, rows_on_spark
 from dyntc_spark.engines.algebraic.path_numbers import COUNT
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout
-from dyntc_spark.graph.history import Graph
 from dyntc_spark.graph.questions.counting import path_counts
 from dyntc_spark.graph.questions.shape import representatives
+from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 from dyntc_spark.engines.abilities import rows_on_spark
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Graph, Version
 from dyntc_spark.graph.tables.session_tables import SessionTables
+from dyntc_spark.graph.version import Graph, Version
 
 
 def statistics(door: Door, tables: SessionTables) -> dict[str, Any]:

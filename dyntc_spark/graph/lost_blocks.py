@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 
-def surviving(act: Callable[[], _Answer], mend: Callable[[], None]) -> _Answer:
+def retry_after_loss(act: Callable[[], _Answer], mend: Callable[[], None]) -> _Answer:
     """Do something again after blocks were lost; ``mend`` makes good the loss, and may meet with one itself."""
 
     def mended() -> _Answer:

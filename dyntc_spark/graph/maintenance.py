@@ -36,7 +36,7 @@ class Verification:
         return self.repaired or not self.missing
 
 
-class Upkeep:
+class Maintenance:
     """Moves the state of a closure, and checks it.
 
     Parameters

@@ -10,14 +10,14 @@ import pyarrow as pa
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.changes.changed import Changed, changed_between
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.history import Difference, Graph, Version
 from dyntc_spark.graph.store.store import Store
+from dyntc_spark.graph.version import Difference, Graph, Version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Past:
+class OlderVersions:
     """The older versions of a closure, at the location that it is attached to when somebody asks."""
 
     def __init__(self, door: Door, attached: Callable[[], Store]) -> None:
