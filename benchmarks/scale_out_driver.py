@@ -28,9 +28,9 @@ from dyntc_spark import DynamicClosure, session
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.lanes import in_process, tasks
 from dyntc_spark.engines.lanes.build import numbered
+from dyntc_spark.kernels.components import contracted, grouped, strong_components
 from dyntc_spark.kernels.lanes import build
 from dyntc_spark.kernels.lanes.stripes import LANES
-from dyntc_spark.kernels.reach import contracted, grouped, strong_components
 
 SEED, SINGLES = 11, 20
 RANGES = (1, 2, 8, 32)  #: tasks into which an Init is cut, to add up their work

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dyntc_spark.blocks.matrix import BlockMatrix as BlockMatrix
-    from dyntc_spark.graph.changes.batch import BatchResult as BatchResult
+    from dyntc_spark.graph.changes.batch_result import BatchResult as BatchResult
     from dyntc_spark.graph.closure import DynamicClosure as DynamicClosure
-    from dyntc_spark.graph.labels.graph import LabelledGraph as LabelledGraph
+    from dyntc_spark.graph.labels.labelled_graph import LabelledGraph as LabelledGraph
     from dyntc_spark.graph.store.following import create_location_views as create_location_views
     from dyntc_spark.graph.store.following import location_views_sql as location_views_sql
     from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix as LazyMatrix
@@ -30,11 +30,11 @@ __all__ = [
 
 # Loaded when first used: Spark's workers import this package for its kernels only.
 _HOMES = {
-    "BatchResult": "dyntc_spark.graph.changes.batch",
+    "BatchResult": "dyntc_spark.graph.changes.batch_result",
     "BlockMatrix": "dyntc_spark.blocks.matrix",
     "BooleanPolynomial": "dyntc_spark.matrices.polynomial.boolean_polynomial",
     "DynamicClosure": "dyntc_spark.graph.closure",
-    "LabelledGraph": "dyntc_spark.graph.labels.graph",
+    "LabelledGraph": "dyntc_spark.graph.labels.labelled_graph",
     "LazyMatrix": "dyntc_spark.matrices.lazy.lazy_matrix",
     "create_location_views": "dyntc_spark.graph.store.following",
     "location_views_sql": "dyntc_spark.graph.store.following",

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.errors import IndexOutsideError, ShapeMismatchError
 from dyntc_spark.kernels import edge_keys
+from dyntc_spark.kernels.components import without
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.kernels.reach import without
 
 #: Vertices are numbered below this.
 MOST_VERTICES = 2**31 - 1

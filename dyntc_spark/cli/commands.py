@@ -18,7 +18,7 @@ import pyarrow as pa
 from dyntc_spark.cli import tables
 from dyntc_spark.errors import InputError, OptionError, SetupError, StorageError, UnreachableError
 from dyntc_spark.graph.closure import DynamicClosure
-from dyntc_spark.graph.inputs.kinds import canonical
+from dyntc_spark.graph.inputs.vertex_types import canonical
 from dyntc_spark.graph.location import StoredVersion
 from dyntc_spark.graph.parts import Parts
 from dyntc_spark.graph.store.place import Place

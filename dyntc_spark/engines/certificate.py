@@ -21,7 +21,7 @@ from dyntc_spark.blocks.rings import BOOLEAN, Ring
 from dyntc_spark.blocks.superstep import Cell, Operation
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines.base import Certificate
-from dyntc_spark.kernels import certificate, sparse
+from dyntc_spark.kernels import missing_pairs, sparse
 from dyntc_spark.kernels.block import Block, Sparse
 from dyntc_spark.kernels.ids import Ids, Indices, Offsets
 from dyntc_spark.matrices.lazy import dense_lines, sparse_lines
@@ -75,7 +75,7 @@ def certify(
         some = wanted[start : start + chunk]
         pairs = rows_of(some)
         begins = np.searchsorted(pairs.sources, np.append(some, n))
-        lacking = certificate.missing(some, begins, pairs.targets.astype(np.int32), *successors, marks)
+        lacking = missing_pairs.missing(some, begins, pairs.targets.astype(np.int32), *successors, marks)
         found.append(Edges(*lacking))
     return Certificate(len(wanted), Edges.joined(found))
 
@@ -90,11 +90,11 @@ def certify_lines(
         lines = dense_lines.sums(lines, *part, modulus, sparse_lines.starts_of)
     elif len(some):
         begins, ids, _ = dense_lines.merged(lines, *update, modulus, sparse_lines.starts_of)
-        found = certificate.missing(vertices, begins, ids, *successors, marks)
+        found = missing_pairs.missing(vertices, begins, ids, *successors, marks)
         return Certificate(len(vertices), Edges(*found))
     rows, coefficients, added = (_packed(part) for part in (lines, *update))
     primes = np.array(modulus, np.int64)
-    found = certificate.missing_updated(vertices, rows, coefficients, added, *successors, primes, marks)
+    found = missing_pairs.missing_updated(vertices, rows, coefficients, added, *successors, primes, marks)
     return Certificate(len(vertices), Edges(*found))
 
 
@@ -148,7 +148,7 @@ class Certify(Operation[Edges]):
         begin, end = np.searchsorted(self._upright.rows, [first, last])
         if begin == end:
             begins = sparse_lines.starts_of(lines)[: last - first + 1]
-            found = certificate.missing(np.arange(first, last), begins, lines.columns, *self.successors, self._marks)
+            found = missing_pairs.missing(np.arange(first, last), begins, lines.columns, *self.successors, self._marks)
         else:
             j = self._upright
             entries = j.rows[begin:end] - np.int32(first), j.columns[begin:end], j.values[:, begin:end]
@@ -169,6 +169,6 @@ class Certify(Operation[Edges]):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _packed(lines: Sparse) -> certificate.Lines:
+def _packed(lines: Sparse) -> missing_pairs.Lines:
     values = np.ascontiguousarray(lines.values, np.int32)
-    return certificate.Lines(sparse_lines.starts_of(lines), np.ascontiguousarray(lines.columns), values)
+    return missing_pairs.Lines(sparse_lines.starts_of(lines), np.ascontiguousarray(lines.columns), values)

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from dyntc_spark.blocks.spark import SparkBackend
+from dyntc_spark.engines.auto_backend import AutoBackend
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.engines.placed import Placed
 from dyntc_spark.errors import OptionError
 from dyntc_spark.session import session_for
 
@@ -105,5 +105,5 @@ def create(
     on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(session_for(spark)))
     kind = ENGINES[ALIASES.get(name, name)]
     if backend == "auto":
-        return Placed(kind, on_spark, budget)
+        return AutoBackend(kind, on_spark, budget)
     return kind(on_spark()) if backend == "spark" else kind()

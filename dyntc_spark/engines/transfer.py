@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dyntc_spark.blocks.from_task import Made, state_from_task
 from dyntc_spark.blocks.local import LocalBackend, LocalState
+from dyntc_spark.blocks.single_task import Made, state_from_single_task
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Kind
@@ -29,7 +29,7 @@ def made_by_one_process(
 ) -> tuple[State, Mapping[int, Block | None]]:
     """Make a state, on Spark in one task so that nothing of its size is at the driver; return it with what is told."""
     if isinstance(backend, SparkBackend):
-        return state_from_task(backend, what, kinds, make)
+        return state_from_single_task(backend, what, kinds, make)
     state, told = make()
     return transferred(state, backend), told
 

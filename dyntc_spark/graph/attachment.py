@@ -17,7 +17,7 @@ import pyarrow as pa
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import ConflictError, DyntcError, OptionError
 from dyntc_spark.graph.argument_checks import checked_batch_id
-from dyntc_spark.graph.changes.changed import Stored, changed_between
+from dyntc_spark.graph.changes.difference_on_spark import StoredDifference, difference_between
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.store import recorded
 from dyntc_spark.graph.store.checkpoint import Content
@@ -119,12 +119,14 @@ class Attachment:
         if wanted and not self.required().recording:
             self.publish("record", recording=True)
 
-    def _changes_of(self, version: Version, store: Store) -> pa.Table | Stored | None:
+    def _changes_of(self, version: Version, store: Store) -> pa.Table | StoredDifference | None:
         """Return what is to be recorded of a version that the engine is at; None where nobody can tell now."""
         if not store.recording:
             return None
         try:
-            found = changed_between(version.before, version.graph, self._door.engine.current, lambda: store.place.spark)
+            found = difference_between(
+                version.before, version.graph, self._door.engine.current, lambda: store.place.spark
+            )
             return recorded.rows(version.number, found)
         except DyntcError as error:
             _log.debug("The changes of version %d are worked out when it is published: %s", version.number, error)
@@ -148,7 +150,7 @@ class Attachment:
         """Have what the last version changed recorded: the difference to the graph before it."""
 
         def record(version: Version, closure: Reachability) -> None:
-            found = changed_between(before, version.graph, closure, lambda: store.place.spark)
+            found = difference_between(before, version.graph, closure, lambda: store.place.spark)
             store.record(version.number, recorded.rows(version.number, found))
 
         self._door.ask(record)

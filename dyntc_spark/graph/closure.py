@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.argument_checks import required_engine
-from dyntc_spark.graph.changes.batch import BatchResult
+from dyntc_spark.graph.changes.batch_result import BatchResult
 from dyntc_spark.graph.changes.stream import Stream
 from dyntc_spark.graph.documented import documented_by
+from dyntc_spark.graph.inputs.read import Table, Vertex
 from dyntc_spark.graph.maintenance import Verification
 from dyntc_spark.graph.parts import SEEN, Parts
-from dyntc_spark.graph.questions.asking import Table, Vertex
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 from dyntc_spark.graph.store.following import create_location_views
 

@@ -27,7 +27,7 @@ from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import ClosedError, LostBlocksError, StorageError
 from dyntc_spark.graph.argument_checks import refuse_copy
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from dyntc_spark.graph.lost_blocks import retry_after_loss
 from dyntc_spark.graph.store.place import brief
 from dyntc_spark.graph.version import Difference, Version
@@ -65,7 +65,7 @@ class Door:
         self.rebuilt: Callable[[], None] = lambda: None
         self._now = Version()
         self._difference: tuple[Version, Difference] | None = None  # worked out when first asked for
-        self._changed: tuple[Version, Changed] | None = None  # where something had to be built for it
+        self._changed: tuple[Version, DifferenceOnSpark] | None = None  # where something had to be built for it
         self._closed = False
         self._behind = False  # whether the engine may have another closure than the version that is current
         self._gate = threading.RLock()  # held by whoever changes something, also while that waits
@@ -127,22 +127,22 @@ class Door:
         self._difference = version, found
         return version, found
 
-    def changed(self, spark: SparkSession, *, look: bool = False) -> tuple[Version, Changed | None]:
+    def changed(self, spark: SparkSession, *, look: bool = False) -> tuple[Version, DifferenceOnSpark | None]:
         """Return a version with what its batch has changed, as it is on Spark; None where the closure is here.
 
         With ``look`` one small job looks first whether Spark has what is to be compared.
         """
 
-        def remembered(version: Version, closure: Reachability) -> tuple[Version, Changed | None]:
+        def remembered(version: Version, closure: Reachability) -> tuple[Version, DifferenceOnSpark | None]:
             if closure.backend != "spark":
                 return version, None
             if self._changed is not None and self._changed[0].graph is version.graph:
                 rows_on_spark(closure, spark, look=look)
                 return version, self._changed[1]
-            return version, Changed.remembered(version.before, version.graph, closure, spark, look=look)
+            return version, DifferenceOnSpark.remembered(version.before, version.graph, closure, spark, look=look)
 
-        def worked_out(version: Version, closure: Reachability) -> tuple[Version, Changed | None]:
-            return version, Changed.between(version.before, version.graph, closure, spark, look=look)
+        def worked_out(version: Version, closure: Reachability) -> tuple[Version, DifferenceOnSpark | None]:
+            return version, DifferenceOnSpark.between(version.before, version.graph, closure, spark, look=look)
 
         version, found = self.ask(remembered)
         if found is None and version.backend == "spark":
@@ -264,7 +264,7 @@ def _difference(version: Version, closure: Reachability) -> Difference:
     """Bring what a batch has changed into this process; where the closure is on Spark, it is compared there."""
     before, after = version.before, version.graph
     if closure.backend == "spark":
-        found = Changed.between(before, after, closure, session_for(None))
+        found = DifferenceOnSpark.between(before, after, closure, session_for(None))
         if found is not None:
             return found.collected()
     return Difference.between(before, after, closure)

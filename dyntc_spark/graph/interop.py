@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dyntc_spark.errors import InputError, SetupError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.inputs.kinds import hashable
 from dyntc_spark.graph.inputs.read import Ends
+from dyntc_spark.graph.inputs.vertex_types import hashable
 from dyntc_spark.graph.tables.session_tables import SessionTables
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dyntc_spark.engines import registry
 from dyntc_spark.engines.abilities import moved, verified
 from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.questions.asking import Vertex
+from dyntc_spark.graph.inputs.read import Vertex
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.session_tables import SessionTables

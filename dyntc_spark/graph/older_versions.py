@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.graph.changes.changed import Changed, changed_between
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark, difference_between
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.store.store import Store
 from dyntc_spark.graph.version import Difference, Graph, Version
@@ -36,12 +36,12 @@ class OlderVersions:
 
         return self._door.ask_apart(compared)
 
-    def changed(self, since: int, session: Callable[[], SparkSession]) -> tuple[int, Changed | Difference]:
+    def changed(self, since: int, session: Callable[[], SparkSession]) -> tuple[int, DifferenceOnSpark | Difference]:
         """Do the same, on Spark where the closure is there."""
         before = self.graph(since)
 
-        def compared(version: Version, closure: Reachability) -> tuple[int, Changed | Difference]:
-            return version.number, changed_between(before, version.graph, closure, session)
+        def compared(version: Version, closure: Reachability) -> tuple[int, DifferenceOnSpark | Difference]:
+            return version.number, difference_between(before, version.graph, closure, session)
 
         return self._door.ask_apart(compared)
 

@@ -11,15 +11,15 @@ from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.changes.batches import Batches
 from dyntc_spark.graph.changes.streaming import Streaming
 from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.inputs.read import Table, Vertex
 from dyntc_spark.graph.inputs.spark_columns import named_table
 from dyntc_spark.graph.interop import Attributes, Interop, networkx_edges
 from dyntc_spark.graph.location import Location, StoredVersion
 from dyntc_spark.graph.maintenance import Maintenance
 from dyntc_spark.graph.older_versions import OlderVersions
-from dyntc_spark.graph.pictures.pictures import Pictures
+from dyntc_spark.graph.pictures.drawing import Drawing
 from dyntc_spark.graph.questions.answers import Answers
-from dyntc_spark.graph.questions.asking import Table, Vertex
-from dyntc_spark.graph.questions.questions import Questions
+from dyntc_spark.graph.questions.everyday import EverydayQuestions
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.session_tables import SessionTables
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: The parts that users see through `DynamicClosure`, whose methods have their docstrings.
-SEEN = (Answers, Questions, Batches, CurrentViews, Location, Streaming, Maintenance, Interop, Pictures)
+SEEN = (Answers, EverydayQuestions, Batches, CurrentViews, Location, Streaming, Maintenance, Interop, Drawing)
 
 
 class Parts:
@@ -54,13 +54,13 @@ class Parts:
         self.views = CurrentViews(self.door, self.tables)
         self.attachment = Attachment(self.door, self.views)
         self.answers = Answers(self.door, self.tables, OlderVersions(self.door, self.attachment.required))
-        self.questions = Questions(self.door, self.tables)
+        self.questions = EverydayQuestions(self.door, self.tables)
         self.batches = Batches(self.door, self.attachment, self.tables)
         self.location = Location(self.door, self.attachment, self.tables, self.views)
         self.streaming = Streaming(self.door, self.attachment, self.batches, self.location)
         self.maintenance = Maintenance(self.door, self.tables, self.attachment, self.views)
         self.interop = Interop(self.door, self.tables)
-        self.pictures = Pictures(self.door, self.tables, self.attachment)
+        self.drawing = Drawing(self.door, self.tables, self.attachment)
 
     @classmethod
     def from_edges(

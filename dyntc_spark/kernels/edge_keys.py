@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.components import without
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
-from dyntc_spark.kernels.reach import without
 
 _LOW = 2**32 - 1
 

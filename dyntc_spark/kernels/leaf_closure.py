@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyntc_spark.kernels import bits, reach
+from dyntc_spark.kernels import bits, components
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Ids, Offsets, Words
 
@@ -27,8 +27,8 @@ def closed(words: Words) -> Words:
     rows, targets = bits.coordinates(words)
     offsets = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=n), out=offsets[1:])
-    component, count = reach.strong_components(offsets, targets)
-    member_offsets, members = reach.grouped(component, count)
+    component, count = components.strong_components(offsets, targets)
+    member_offsets, members = components.grouped(component, count)
     merged = np.zeros((count, words.shape[1]), np.uint64)
     _merge(offsets, targets, component, member_offsets, members, merged)
     result: Words = merged[component]

@@ -15,8 +15,8 @@ import numpy as np
 
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.compile import compiled
+from dyntc_spark.kernels.components import starts
 from dyntc_spark.kernels.ids import Floats, Ids, Offsets, Words
-from dyntc_spark.kernels.reach import starts
 from dyntc_spark.kernels.sweep import Ordered, drain, insert, reduced
 
 LARGEST = 16  #: vertices of a component, at most, for which rows are merged

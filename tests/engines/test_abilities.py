@@ -8,8 +8,8 @@ import pytest
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines import abilities
+from dyntc_spark.engines.auto_backend import AutoBackend
 from dyntc_spark.engines.base import Engine
-from dyntc_spark.engines.placed import Placed
 from dyntc_spark.engines.registry import ENGINES
 from dyntc_spark.errors import OptionError
 from tests.engines.lanes_oracle import as_edges, reached
@@ -112,7 +112,7 @@ def test_an_engine_that_can_do_only_what_it_must():
 
 
 def test_a_state_that_cannot_move_stays():
-    engine = Placed(Plain, lambda: 1 / 0, 0)
+    engine = AutoBackend(Plain, lambda: 1 / 0, 0)
     engine.current.bytes = 10**6
     engine.init(Edges.of([0], [1]), 2)
     assert engine.backend == "local"

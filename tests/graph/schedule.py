@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import UnknownVertexError, UnreachableError
-from dyntc_spark.graph.questions.arrow import ArrowAnswers
+from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
 from tests.graph.oracle import Plain
 
 SIZE = 24

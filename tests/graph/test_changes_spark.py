@@ -11,7 +11,7 @@ from dyntc_spark.engines.lanes import engine as lanes_engine
 from dyntc_spark.engines.lanes import in_process, on_spark
 from dyntc_spark.engines.lanes import state as lanes_state
 from dyntc_spark.errors import OptionError
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from tests.engines.lanes_oracle import drawing
 from tests.graph.oracle import Plain
 
@@ -123,7 +123,7 @@ def test_views_follow_on_spark(spark, monkeypatch):
     """The view of changes reads Spark's own blocks; a batch that it follows collects no pair."""
     both = Both(spark, 2)
     both.closure.create_views("follow")
-    monkeypatch.setattr(Changed, "collected", None)  # nobody may call it
+    monkeypatch.setattr(DifferenceOnSpark, "collected", None)  # nobody may call it
     monkeypatch.setattr(lanes_engine.Lanes, "changes", None)
     for act in (
         both.wide,

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.graph.labels.closure import LabelClosure
+from dyntc_spark.graph.labels.label_closure import LabelClosure
 from dyntc_spark.graph.parts import SEEN
-from dyntc_spark.graph.questions.arrow import ArrowAnswers
+from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
 
 
 def public(kind):

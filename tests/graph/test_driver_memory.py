@@ -68,7 +68,9 @@ LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("lanes", "logari
 @pytest.mark.parametrize("engine", ["centres", "path_counting", *LONG])
 def test_what_comes_to_the_driver_is_small(spark, engine, monkeypatch):
     """Less than 16 bytes a vertex for each question, where the closure takes n / 8 of them even as bits."""
-    monkeypatch.setattr("dyntc_spark.matrices.lazy.layers.NEAR_BYTES", 0)  # up to here, stripes are read as they are
+    monkeypatch.setattr(
+        "dyntc_spark.matrices.lazy.layered_state.NEAR_BYTES", 0
+    )  # up to here, stripes are read as they are
     layers, width = 30, 20
     closure = DynamicClosure.from_edges(edges(layers, width), spark, engine, "spark")
     closure.apply([("insert", 0, width * 20 + 1), ("delete", 0, width)])

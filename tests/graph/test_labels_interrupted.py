@@ -10,8 +10,8 @@ import pytest
 from dyntc_spark import LabelledGraph
 from dyntc_spark.errors import ConflictError, SessionError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.labels import store
-from dyntc_spark.graph.labels.closures import Closures
+from dyntc_spark.graph.labels import labelled_store
+from dyntc_spark.graph.labels.closure_set import ClosureSet
 from dyntc_spark.graph.store.place import Place
 from tests.graph.test_labels import SETS, STAFF, pairs_of, rows
 
@@ -82,7 +82,7 @@ def test_a_graph_that_stays_behind_all_its_closures_brings_them_back(monkeypatch
     g = LabelledGraph.from_edges(STAFF)
     closure = g.closure()
     with monkeypatch.context() as patch:
-        patch.setattr("dyntc_spark.graph.labels.graph.Standing", interrupt)
+        patch.setattr("dyntc_spark.graph.labels.labelled_graph.Standing", interrupt)
         with pytest.raises(KeyboardInterrupt):
             g.insert([("ben", "staff", "member")])
     assert (closure.version, g.version) == (1, 0)
@@ -118,7 +118,7 @@ def test_interrupts_anywhere(seed, monkeypatch):
     g = LabelledGraph.from_edges([edge() for _ in range(6)], backend="local")
     for wanted in SETS:
         g.closure(wanted)
-    places = [(Door, "publish"), (Door, "advance"), (Door, "restore"), (Closures, "show")]
+    places = [(Door, "publish"), (Door, "advance"), (Door, "restore"), (ClosureSet, "show")]
     for _ in range(25):
         with monkeypatch.context() as patch:
             interrupted_at(patch, *chance.choice(places), chance.randrange(2 * len(SETS)))
@@ -139,7 +139,7 @@ def test_a_batch_that_is_durable_is_not_lost_to_its_writer(where, location, monk
         g.closure(wanted)
     with monkeypatch.context() as patch:
         if where == "the graph":
-            patch.setattr("dyntc_spark.graph.labels.graph.Standing", interrupt)
+            patch.setattr("dyntc_spark.graph.labels.labelled_graph.Standing", interrupt)
         else:
             interrupted_at(patch, Door, "publish", int(where == "the second closure"))
         with pytest.raises(KeyboardInterrupt):
@@ -159,7 +159,7 @@ def test_a_version_is_current_before_the_table_is_compacted(location, monkeypatc
     g.save(location)
     closure = g.closure()
     with monkeypatch.context() as patch:
-        patch.setattr(store, "COMPACT_VERSIONS", 1)
+        patch.setattr(labelled_store, "COMPACT_VERSIONS", 1)
         patch.setattr(Place, "compact", interrupt)
         with pytest.raises(KeyboardInterrupt):
             g.insert([("ben", "staff", "member")])
@@ -183,7 +183,7 @@ def test_a_version_is_followed_once_also_where_views_are_not_shown(error, locati
 
     for version in (1, 2):
         with monkeypatch.context() as patch:
-            patch.setattr(Closures, "show", failing)
+            patch.setattr(ClosureSet, "show", failing)
             with pytest.raises(type(error)):
                 reader.refresh()
         assert reader.version == version

@@ -21,7 +21,7 @@ from dyntc_spark.errors import (
     VersionError,
     VertexTypeError,
 )
-from dyntc_spark.graph.labels import store
+from dyntc_spark.graph.labels import labelled_store
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.place import Place
 from tests.graph.test_labels import pairs_of, rows
@@ -59,7 +59,7 @@ def test_a_graph_that_is_opened_goes_on(location):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_any_sequence(seed, location, monkeypatch):
-    monkeypatch.setattr(store, "COMPACT_VERSIONS", 4)
+    monkeypatch.setattr(labelled_store, "COMPACT_VERSIONS", 4)
     chance = random.Random(seed)  # noqa: S311
 
     def edge():
@@ -300,7 +300,7 @@ def test_old_versions_go(location, monkeypatch, stopped):
     opened.insert([("eve", "staff", "member")])
     opened.vacuum(1, files=False)
     same(LabelledGraph.open(location), opened)
-    assert store._required(opened._store.place).column("version").unique().to_pylist() == [5]
+    assert labelled_store._required(opened._store.place).column("version").unique().to_pylist() == [5]
 
 
 @pytest.mark.parametrize("tokens", ["12", "21"])

@@ -8,7 +8,7 @@ from dyntc_spark import DynamicClosure
 from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.errors import SessionError
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from dyntc_spark.graph.store.place import Place
 from tests.graph.oracle import Plain
 
@@ -26,7 +26,7 @@ BATCHES = [
 def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog):
     monkeypatch.setattr(on_spark, "HAND_BYTES", 0)
     monkeypatch.setattr(Lanes, "changes", None)  # nobody may bring the pairs here
-    monkeypatch.setattr(Changed, "collected", None)
+    monkeypatch.setattr(DifferenceOnSpark, "collected", None)
     location, plain, expected = str(tmp_path / "deps"), Plain(START), []
     c = DynamicClosure.from_edges(START, spark=delta, backend="spark")
     c.save(location, record_changes=True)
@@ -44,7 +44,7 @@ def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog
             if version == 2:
                 breaking("changes")  # the table cannot be written
             if version == 4:
-                patch.setattr(Changed, "stored", lost)  # the pairs cannot be worked out
+                patch.setattr(DifferenceOnSpark, "stored", lost)  # the pairs cannot be worked out
             c.apply(changes)
         breaking(None)
     assert caplog.text.count("is published, but not what follows it") == 2

@@ -28,7 +28,7 @@ from dyntc_spark.engines.algebraic.graph import Graph
 from dyntc_spark.engines.algebraic.sweep import WeightedGraph, filled
 from dyntc_spark.engines.algebraic.woodbury import Change, WideUpdate, factors, gathered, with_identity
 from dyntc_spark.errors import OutgrownError
-from dyntc_spark.kernels import reach, sparse
+from dyntc_spark.kernels import components, sparse
 from dyntc_spark.kernels.feedback import back_edges
 from dyntc_spark.kernels.ids import Ids, Indices
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
@@ -64,11 +64,11 @@ class Parts:
         """Take edges sorted by source and target."""
         keys = EdgeSet(keys_of(edges))
         offsets, targets = keys.adjacency(vertices)
-        component, count = reach.strong_components(offsets, targets)
+        component, count = components.strong_components(offsets, targets)
         sizes = np.bincount(component, minlength=count)
         late, inside, large = np.zeros(len(edges), np.bool_), np.zeros(len(edges), np.bool_), []
         mark, cursor = np.zeros(vertices, np.int8), offsets[:-1].copy()
-        members = reach.grouped(component, count)
+        members = components.grouped(component, count)
         for c in np.flatnonzero(sizes >= LARGE).tolist():
             start = int(members[1][members[0][c]])
             cut, cycle = back_edges(offsets, targets, component, start, mark, cursor)
@@ -84,7 +84,7 @@ class Parts:
         swept = edges.where(~(late | inside))
         if len(swept) < len(edges):
             offsets, targets = EdgeSet(keys_of(swept)).adjacency(vertices)
-            component, _ = reach.strong_components(offsets, targets)
+            component, _ = components.strong_components(offsets, targets)
         return cls(swept, tuple(large), edges.where(late), component, int(sizes.max(initial=0)))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.exhibit import exhibit, exhibited
+from dyntc_spark.blocks.block_table import block_table, table_of
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.state import Backend
@@ -25,7 +25,7 @@ from dyntc_spark.errors import OptionError, ShapeMismatchError
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy.frame import Counter, pairs_reached, reached_frame
-from dyntc_spark.matrices.lazy.layers import LayeredState
+from dyntc_spark.matrices.lazy.layered_state import LayeredState
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class InverseEngine(Engine):
             for name, lines in (("buf_j", pending.columns_j), ("buf_i", pending.rows_i))
             if lines.nnz and (payload := encode(lines))
         ]
-        lazy = exhibit(state.flat if isinstance(state, LayeredState) else state, spark)
-        return lazy.unionAll(exhibited(buffers, spark)) if buffers else lazy
+        lazy = block_table(state.flat if isinstance(state, LayeredState) else state, spark)
+        return lazy.unionAll(table_of(buffers, spark)) if buffers else lazy
 
     def rows(self, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``; None in this process."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.blocks.rings import Ring
-from dyntc_spark.kernels import modular_solve, reach, sparse
+from dyntc_spark.kernels import components, modular_solve, sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy import sparse_lines
@@ -53,8 +53,8 @@ def solved(right: Sparse, coefficients: Sparse, ring: Ring, most: int | None = N
     ([0, 1], [2, 2], [[6, 6]])
     """
     starts = sparse_lines.starts_of(coefficients)
-    component, count = reach.strong_components(starts, coefficients.columns)
-    offsets, members = reach.grouped(component, count)
+    component, count = components.strong_components(starts, coefficients.columns)
+    offsets, members = components.grouped(component, count)
     sizes = np.diff(offsets)
     loops = np.unique(component[coefficients.rows[coefficients.rows == coefficients.columns]])
     cyclic = sizes > 1

@@ -24,7 +24,7 @@ from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.superstep import Cell, Names, Operation
 from dyntc_spark.edges import Edges
-from dyntc_spark.kernels import codec, reach
+from dyntc_spark.kernels import codec, components
 from dyntc_spark.kernels.block import Block, Ints, Sparse
 from dyntc_spark.kernels.component_inverses import component_inverses
 from dyntc_spark.kernels.edge_weights import edge_weights
@@ -82,11 +82,11 @@ class WeightedGraph:
     def _ordered(self, rank: Ids, near: Ids, far: Ids) -> Ordered:
         """Sort by the rank of the component; ``near`` hands on to ``far``."""
         n = self.vertices
-        run_offsets, vertex = reach.grouped(rank, int(rank.max(initial=-1)) + 1)
+        run_offsets, vertex = components.grouped(rank, int(rank.max(initial=-1)) + 1)
         place = np.empty(n, np.int32)
         place[vertex] = np.arange(n, dtype=np.int32)
         firsts, lasts = (ends[rank[vertex]].astype(np.int32) for ends in (run_offsets[:-1], run_offsets[1:]))
-        offsets, order = reach.grouped(place[near], n)
+        offsets, order = components.grouped(place[near], n)
         targets, weights = place[far[order]], np.ascontiguousarray(self._weights()[:, order].T)
         blocks, inverses = component_inverses(offsets, targets, weights, firsts, lasts, self.primes)
         return Ordered(place, vertex, offsets, targets, weights, firsts, lasts, blocks, inverses)

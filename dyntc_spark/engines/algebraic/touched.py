@@ -25,7 +25,7 @@ from dyntc_spark.engines.algebraic.woodbury import Factors, Lines, negated
 from dyntc_spark.engines.base import Certificate
 from dyntc_spark.engines.certificate import certify_lines, certify_matrix
 from dyntc_spark.engines.transfer import DRIVER_BYTES
-from dyntc_spark.kernels import reach, sparse
+from dyntc_spark.kernels import components, sparse
 from dyntc_spark.kernels.block import Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy import sparse_lines
@@ -94,7 +94,7 @@ class Touched:
         columns, rows = self.update
         before = sparse_lines.combine(after, *self._own(columns, negated(rows, matrix.ring)), matrix.ring.modulus)
         new, old = (keys_of(pairs_of(self.lines, lines, diagonal=False)) for lines in (after, before))
-        found = edges_of(reach.without(new, old)), edges_of(reach.without(old, new))
+        found = edges_of(components.without(new, old)), edges_of(components.without(old, new))
         return found if self.by_row else (_sorted(found[0].turned), _sorted(found[1].turned))
 
     def _read(self, matrix: LazyMatrix, lines: Indices) -> Sparse:
@@ -111,7 +111,7 @@ class Touched:
 def compared(before: LazyMatrix, after: LazyMatrix, rows: Indices) -> tuple[Edges, Edges]:
     """Return the pairs that are in these rows of one matrix and not in those of the other: a job for each."""
     old, new = (keys_of(pairs_of(rows, matrix.gather(rows=rows)[0], diagonal=False)) for matrix in (before, after))
-    return edges_of(reach.without(new, old)), edges_of(reach.without(old, new))
+    return edges_of(components.without(new, old)), edges_of(components.without(old, new))
 
 
 def _sorted(edges: Edges) -> Edges:

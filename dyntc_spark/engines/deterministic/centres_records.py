@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyntc_spark.kernels import records
+from dyntc_spark.kernels import centre_records
 from dyntc_spark.kernels.bits import pack, words_for
 from dyntc_spark.kernels.block import Ints
 from dyntc_spark.kernels.counts import matrix_vector, vector_product
@@ -84,7 +84,9 @@ class Records:
         self.cuts += 1
         stack, top = np.empty((1024, 3), np.int64), 0
         for sign, snapshot, counts in ((0, self.xo, self.co), (1, self.xi, self.ci)):
-            stack, top = records.close_gaps(sign, pairs.rows, pairs.columns, snapshot, counts, self.centres, stack, top)
+            stack, top = centre_records.close_gaps(
+                sign, pairs.rows, pairs.columns, snapshot, counts, self.centres, stack, top
+            )
         sides = (
             (0, edges.rows, edges.columns, rows, self.xo, self.co, self.into, self.ho),
             (1, edges.columns, edges.rows, columns, self.xi, self.ci, self.out, self.hi),
@@ -92,11 +94,11 @@ class Records:
         for sign, near, far, (ids, lines), snapshot, counts, met, hops in sides:
             js, ends = self._holding(near, far, snapshot)
             at = np.searchsorted(ids, ends)
-            stack, top = records.cut_edges(
+            stack, top = centre_records.cut_edges(
                 sign, js, ends, lines, at, snapshot, counts, met, hops, self.centres, stack, top
             )
         facts = self.xo, self.xi, self.out, self.into, self.co, self.ci, self.ho, self.hi
-        return int(records.settle(self.used, *facts, self.centres, stack, top))
+        return int(centre_records.settle(self.used, *facts, self.centres, stack, top))
 
     def concerned(self, edges: Entries) -> tuple[Indices, Indices]:
         """The targets and the sources whose lines of D0 ``cut`` will want."""
@@ -105,13 +107,13 @@ class Records:
 
     def lookup(self, rows: Indices, columns: Indices) -> Flags:
         """Whether some record joins ``rows[q]`` to ``columns[q]``."""
-        found: Flags = records.meet(self.into, self.out, rows, columns)
+        found: Flags = centre_records.meet(self.into, self.out, rows, columns)
         return found
 
     def join_lines(self, ids: Indices, found: Flags, *, upright: bool) -> None:
         """Add to ``found[e]`` what records join to (upright: from) ``ids[e]``."""
         near, far = (self.out, self.into) if upright else (self.into, self.out)
-        records.meet_all(near, far, ids, found)
+        centre_records.meet_all(near, far, ids, found)
 
     def truncate(self, used: int) -> None:
         """Forget the records from ``used`` on."""

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import block_size
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.operations import Gather, Lookup
 from dyntc_spark.blocks.rings import COUNTING
+from dyntc_spark.blocks.single_task import Made
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Operation
 from dyntc_spark.blocks.where import Lines, Places, Tile

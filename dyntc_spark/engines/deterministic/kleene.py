@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.exhibit import exhibit
+from dyntc_spark.blocks.block_table import block_table
 from dyntc_spark.blocks.grid import Axis
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkState
@@ -218,7 +218,7 @@ class KleeneClosure(Engine):
         state = self.state
         if state is None:
             raise lacking(self, "blocks to show at this size")
-        return exhibit(state, spark)
+        return block_table(state, spark)
 
     @property
     def backend(self) -> str:

@@ -25,7 +25,7 @@ from dyntc_spark.blocks.superstep import Kind
 from dyntc_spark.blocks.workers import Batches
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.certificate import Successors
-from dyntc_spark.kernels import certificate, records
+from dyntc_spark.kernels import centre_records, missing_pairs
 from dyntc_spark.kernels.ids import Flags, Words
 from dyntc_spark.matrices.triples import support
 
@@ -132,7 +132,7 @@ def _told(rows: dict[int, Flags], joined: Joined | None, tell: Tell) -> Batches:
         numbers = np.arange(first, first + len(flags))
         flags[np.arange(len(flags)), numbers] = True
         if joined is not None:
-            records.meet_all(joined.into, joined.out, numbers, flags)
+            centre_records.meet_all(joined.into, joined.out, numbers, flags)
         step = max(1, AT_A_TIME // flags.shape[1])
         for start in range(0, len(flags), step):
             if (batch := tell(first + start, flags[start : start + step])) is not None:
@@ -180,7 +180,7 @@ def _lacking(successors: Successors) -> Tell:
         ends = np.append(0, np.cumsum(np.count_nonzero(flags, axis=1)))
         members = np.nonzero(flags)[1].astype(np.int32)
         marks = np.zeros(flags.shape[1] + 1, np.int64)
-        found = certificate.missing(numbers, ends, members, *successors, marks)
+        found = missing_pairs.missing(numbers, ends, members, *successors, marks)
         if not len(found[0]):
             return None
         return pa.RecordBatch.from_arrays([pa.array(side) for side in found], names=["source", "target"])

@@ -40,11 +40,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Grid, block_size
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.operations import ClearEntries, Gather, Lookup, RankUpdate, VectorProduct
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
+from dyntc_spark.blocks.single_task import Made
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.strip import Strip
 from dyntc_spark.blocks.superstep import Kind, Operation

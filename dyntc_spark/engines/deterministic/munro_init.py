@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dyntc_spark.blocks.from_task import Made
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend, LocalState
 from dyntc_spark.blocks.rings import BOOLEAN
+from dyntc_spark.blocks.single_task import Made
 from dyntc_spark.blocks.state import Backend, State
 from dyntc_spark.blocks.superstep import Kind, Operation
 from dyntc_spark.blocks.where import Tile

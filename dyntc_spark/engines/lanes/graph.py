@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.engines.lanes.build import UNBOUNDED
+from dyntc_spark.kernels.components import grouped, ring, strong_components, transposed
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, adjacency, moved, reserve
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges, insert_edges
 from dyntc_spark.kernels.lanes.order import Order, ordered
 from dyntc_spark.kernels.lanes.stripes import Stripes
-from dyntc_spark.kernels.reach import grouped, ring, strong_components, transposed
 
 #: Room for further vertices and edges, in parts of those that there are.
 SPARE_PART = 16

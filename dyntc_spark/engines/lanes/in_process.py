@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.blocks.exhibit import BLOCKS, BLOCKS_TYPE
+from dyntc_spark.blocks.block_table import BLOCKS, BLOCKS_TYPE
 from dyntc_spark.edges import Edges, answered
 from dyntc_spark.engines.lanes.build import UNBOUNDED, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets

@@ -14,11 +14,11 @@ from dyntc_spark.engines.lanes.graph import SPARE_PART
 from dyntc_spark.engines.lanes.in_process import InProcess
 from dyntc_spark.engines.lanes.state import State
 from dyntc_spark.errors import DamagedBlockError
+from dyntc_spark.kernels.components import strong_components
 from dyntc_spark.kernels.ids import Ids, Indices
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.loaded import UNSORTED, Loaded, loaded, members_of
 from dyntc_spark.kernels.lanes.runs import Runs
-from dyntc_spark.kernels.reach import strong_components
 from dyntc_spark.kernels.row_hash import frozen
 
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from dyntc_spark.blocks.block_table import BLOCKS
 from dyntc_spark.blocks.columns import ROWS
-from dyntc_spark.blocks.exhibit import BLOCKS
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges, checked
 from dyntc_spark.engines.lanes import blocks, in_process, tasks

@@ -28,6 +28,7 @@ from dyntc_spark.engines.lanes.graph import (
     with_room,
 )
 from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place, TooMany
+from dyntc_spark.kernels.components import contracted, grouped, strong_components
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
 from dyntc_spark.kernels.lanes.adjacency import keys_in
@@ -36,7 +37,6 @@ from dyntc_spark.kernels.lanes.graph import Graph, Merges, condensed, insert_edg
 from dyntc_spark.kernels.lanes.order import put_below
 from dyntc_spark.kernels.lanes.steps import Held, Lost
 from dyntc_spark.kernels.lanes.stripes import ENTRY_BYTES, NUMBER_BYTES, Stripes
-from dyntc_spark.kernels.reach import contracted, grouped, strong_components
 
 NOTHING = Merges(NONE, NONE)
 #: Edges that may be looked at to repair the order: passes over the graph, and edges at least.

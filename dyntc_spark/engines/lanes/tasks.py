@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dyntc_spark.blocks.exhibit import BLOCKS_TYPE
+from dyntc_spark.blocks.block_table import BLOCKS_TYPE
 from dyntc_spark.blocks.workers import REPORT, REPORT_TYPE, Batches, error_row
 from dyntc_spark.engines.lanes.build import UNBOUNDED
 from dyntc_spark.engines.lanes.in_process import by_number, showing

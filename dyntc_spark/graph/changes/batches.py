@@ -11,14 +11,14 @@ import pyarrow as pa
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import InputError
 from dyntc_spark.graph.attachment import Attachment
-from dyntc_spark.graph.changes.batch import BatchResult, ChangedPairs, naming_cycles, planned
+from dyntc_spark.graph.changes.batch_result import BatchResult, ChangedPairs
 from dyntc_spark.graph.changes.copies import Copies
+from dyntc_spark.graph.changes.net_effect import naming_cycles, planned
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs import numbering
-from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.numbering import Begun, Changes, ChangesHere, read_batch, read_edges
-from dyntc_spark.graph.inputs.read import Ends, of_kind, read_vertices
-from dyntc_spark.graph.questions.asking import Table, Vertex
+from dyntc_spark.graph.inputs.read import Ends, Table, Vertex, of_kind, read_vertices
+from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
 from dyntc_spark.graph.tables.relations import Touched
 from dyntc_spark.graph.tables.session_tables import SessionTables

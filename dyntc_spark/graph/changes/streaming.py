@@ -14,7 +14,7 @@ from dyntc_spark.graph.changes.batches import Batches
 from dyntc_spark.graph.changes.stream import Stream
 from dyntc_spark.graph.changes.stream_rows import AT, as_changes
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.inputs.kinds import spark_type
+from dyntc_spark.graph.inputs.vertex_types import spark_type
 from dyntc_spark.graph.location import Location
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from dyntc_spark.engines.abilities import reach_counts
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.explore.batches import Older, Recent, recent, within
 from dyntc_spark.graph.explore.page import Page, rendered
+from dyntc_spark.graph.explore.recent_batches import Older, Recent, recent, within
 from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.pictures.labels import label
 from dyntc_spark.graph.pictures.neighbourhood import degrees, induced, nearby, require_depth
-from dyntc_spark.graph.questions import shape
+from dyntc_spark.graph.questions import structure
 from dyntc_spark.graph.questions.ranking import RANKED, ranked
 from dyntc_spark.graph.tables.relations import Tables
 from dyntc_spark.graph.version import Graph, Version
@@ -85,7 +85,7 @@ class _Content:
         graph = version.graph
         self.batches = list(recent(version, closure, asking.older, BATCHES, asking.session))
         self.below, self.above = _counts(version, closure, asking.tables)
-        self.component = shape.representatives(graph.edges, graph.vertices.extent)
+        self.component = structure.representatives(graph.edges, graph.vertices.extent)
         gone = [within(batch.deleted, graph.vertices.used) for batch in self.batches]
         ends = [
             np.concatenate([getattr(edges, end) for edges in [Edges.of(), *gone]]) for end in ("sources", "targets")

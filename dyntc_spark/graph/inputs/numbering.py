@@ -15,9 +15,18 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import OptionError, VertexTypeError
-from dyntc_spark.graph.inputs.kinds import encoded
-from dyntc_spark.graph.inputs.read import Ends, in_order, insertions, of_kind, read_changes, read_ends, read_vertices
+from dyntc_spark.graph.inputs.read import (
+    Ends,
+    Table,
+    in_order,
+    insertions,
+    of_kind,
+    read_changes,
+    read_ends,
+    read_vertices,
+)
 from dyntc_spark.graph.inputs.spark_columns import column_kinds, from_spark, quoted, selected
+from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.graph.vertices.names import NewNames, Vertices, edge_names
@@ -101,7 +110,7 @@ class ChangesOnSpark:
         return edges.where(order), inserting[order], new
 
 
-def read_edges(vertices: Vertices, data: Any, names: Sequence[str], *, inserting: bool) -> Changes:  # noqa: ANN401
+def read_edges(vertices: Vertices, data: Table, names: Sequence[str], *, inserting: bool) -> Changes:
     """Read edges that are all to be inserted, or all to be deleted."""
     if vertices.on_spark and is_frame(data):
         rows, kind = _rows(data, names)
@@ -112,7 +121,7 @@ def read_edges(vertices: Vertices, data: Any, names: Sequence[str], *, inserting
 
 def read_batch(
     vertices: Vertices,
-    data: Any,  # noqa: ANN401  (tables of several libraries)
+    data: Table,
     names: Sequence[str],
     timestamp: str,
     *,
@@ -128,8 +137,8 @@ def read_batch(
 
 
 def begun(
-    edges: Any,  # noqa: ANN401  (tables of several libraries)
-    further: Any,  # noqa: ANN401
+    edges: Table,
+    further: Table,
     columns: Sequence[str],
     names: str,
     spark: SparkSession | None,
@@ -180,7 +189,7 @@ def _may_be_many(edges: DataFrame) -> bool:
         return 2 * edges.count() > MOST_NAMES
 
 
-def _begun_on_spark(rows: DataFrame, kind: pa.DataType, further: Any, most_here: int) -> Begun:  # noqa: ANN401
+def _begun_on_spark(rows: DataFrame, kind: pa.DataType, further: Table, most_here: int) -> Begun:
     """Number a graph on Spark; names that are no more than ``most_here`` come here in the end."""
     table = VerticesOnSpark(rows.sparkSession, kind)
     with from_spark(rows):

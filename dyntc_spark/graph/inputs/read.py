@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -25,10 +25,15 @@ from dyntc_spark.errors import (
     UnknownOperationError,
     VertexTypeError,
 )
-from dyntc_spark.graph.inputs.kinds import NAMEABLE, canonical, encoded, refuse_nulls
 from dyntc_spark.graph.inputs.spark_columns import collected, from_spark, refuse_odd_names, require_columns, selected
+from dyntc_spark.graph.inputs.vertex_types import NAMEABLE, canonical, encoded, refuse_nulls
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import is_frame
+
+#: A Spark DataFrame, a pandas or Arrow table with the columns that are named, or a list of tuples in their order.
+Table: TypeAlias = Any
+#: A value of any type that can be compared; one type in one graph.
+Vertex: TypeAlias = Any
 
 INSERT, DELETE = "insert", "delete"
 #: What tools that capture changes call these: SQL, Delta's change data feed, Debezium, Flink, database migration tools.
@@ -51,7 +56,7 @@ class Ends:
         return len(self.src)
 
 
-def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa: ANN401  (tables of several libraries)
+def read_ends(data: Table, names: Sequence[str] = ("src", "dst")) -> Ends:
     """Read edges or pairs: the columns called ``names``, or pairs.
 
     Examples
@@ -64,7 +69,7 @@ def read_ends(data: Any, names: Sequence[str] = ("src", "dst")) -> Ends:  # noqa
 
 
 def read_changes(
-    data: Any,  # noqa: ANN401  (tables of several libraries)
+    data: Table,
     names: Sequence[str] = ("op", "src", "dst"),
     timestamp: str | None = None,
     *,
@@ -95,7 +100,7 @@ def read_changes(
     return Ends(src, dst), inserting[order]
 
 
-def read_vertices(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (tables of several libraries)
+def read_vertices(values: Table, name: str) -> pa.Array:
     """Read vertices out of a list, or out of the column ``name`` of a table.
 
     Examples
@@ -198,7 +203,7 @@ def in_order(
 # --- columns of every kind of table ----------------------------------------------------------
 
 
-def read_columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: ANN401  (tables of several libraries)
+def read_columns(data: Table, names: Sequence[str]) -> list[pa.Array]:
     """Return the columns called ``names``, in canonical types."""
     refuse_odd_names(names)
     if is_frame(data):
@@ -221,7 +226,7 @@ def read_columns(data: Any, names: Sequence[str]) -> list[pa.Array]:  # noqa: AN
     return _of_rows(_listed(data, _TAKEN), names)
 
 
-def column_names(data: Any) -> list[Any]:  # noqa: ANN401  (tables of several libraries)
+def column_names(data: Table) -> list[Any]:
     """Return the names of a table's columns; a list of tuples has none."""
     if is_frame(data):
         with from_spark(data):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dyntc_spark.errors import InputError, MissingColumnError, OptionError, SessionError, VertexTypeError
-from dyntc_spark.graph.inputs.kinds import NAMEABLE, canonical
+from dyntc_spark.graph.inputs.vertex_types import NAMEABLE, canonical
 from dyntc_spark.graph.store.place import brief
 from dyntc_spark.lazy_pyspark import pyspark_module, spark_errors
 from dyntc_spark.session import ensure_open, is_from_spark

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.errors import InputError, MissingColumnError
-from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.read import Ends, as_ends, column_names, in_order, insertions, read_columns
 from dyntc_spark.graph.inputs.spark_columns import refuse_odd_names
+from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.lazy_pyspark import is_frame
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntc_spark.graph.version import Graph
-from dyntc_spark.kernels import reach
+from dyntc_spark.kernels import components
 from dyntc_spark.kernels.ids import Indices
 
 
@@ -22,7 +22,7 @@ class Condensation:
     @classmethod
     def of(cls, graph: Graph) -> Condensation:
         """Condense a graph: linear in vertices and edges."""
-        component, _ = reach.strong_components(*graph.edges.adjacency(graph.vertices.extent))
+        component, _ = components.strong_components(*graph.edges.adjacency(graph.vertices.extent))
         vertices = graph.vertices.used
         used, numbers = np.unique(component[vertices], return_inverse=True)
         return cls(vertices, numbers.astype(np.int64), len(used))

@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 from dyntc_spark.engines.abilities import blocks_of
 from dyntc_spark.errors import InputError
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from dyntc_spark.graph.door import Door
+from dyntc_spark.graph.inputs.read import Table, Vertex
 from dyntc_spark.graph.older_versions import OlderVersions
-from dyntc_spark.graph.questions.arrow import ArrowAnswers
-from dyntc_spark.graph.questions.asking import NO_TARGET, Table, Unknown, Vertex, changes_table, for_one_pair
+from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
+from dyntc_spark.graph.questions.numbered import NO_TARGET, Unknown, changes_table, for_one_pair
 from dyntc_spark.graph.tables import joins
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.tables.joins import UnknownRow
@@ -144,7 +145,9 @@ class Answers:
             version, changed = self._door.changed(spark, look=True)
             return self._tables.framed().changes() if changed is None else changed.named(version.number)
         number, found = self._older.changed(since, lambda: spark)
-        return found.named(number) if isinstance(found, Changed) else frame(spark, changes_table(found, number))
+        return (
+            found.named(number) if isinstance(found, DifferenceOnSpark) else frame(spark, changes_table(found, number))
+        )
 
     def history(self) -> DataFrame:
         """The batches at the location, the first first: version, batch_id, author, time, counts and seconds.

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dyntc_spark.graph.argument_checks import refuse_copy
 from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.explore.page import Page
+from dyntc_spark.graph.inputs.read import Table, Vertex
 from dyntc_spark.graph.parts import SEEN, Parts
-from dyntc_spark.graph.questions.arrow import ArrowAnswers
-from dyntc_spark.graph.questions.asking import NO_TARGET, Table, Unknown, Vertex
+from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
+from dyntc_spark.graph.questions.numbered import NO_TARGET, Unknown
 from dyntc_spark.graph.questions.ranking import By
 from dyntc_spark.graph.tables.joins import UnknownRow
 
@@ -160,13 +161,13 @@ class ClosureQuestions:
     def plot(
         self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
     ) -> Axes:
-        return self._parts.pictures.plot(ax, around=around, depth=depth, unfold=unfold)
+        return self._parts.drawing.plot(ax, around=around, depth=depth, unfold=unfold)
 
     def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = 2_000) -> Page:
-        return self._parts.pictures.explore(around, depth, most=most)
+        return self._parts.drawing.explore(around, depth, most=most)
 
     def stats(self) -> dict[str, Any]:
         return self._parts.maintenance.stats()
 
     def _repr_html_(self) -> str:
-        return self._parts.pictures.html()
+        return self._parts.drawing.html()

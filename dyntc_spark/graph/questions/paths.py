@@ -9,8 +9,8 @@ import numpy as np
 from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
+from dyntc_spark.kernels.components import without
 from dyntc_spark.kernels.ids import Flags, Indices
-from dyntc_spark.kernels.reach import without
 from dyntc_spark.kernels.search import Searcher
 
 #: Tells for each of some vertices whether it is worth going there.

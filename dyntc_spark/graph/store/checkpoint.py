@@ -30,7 +30,7 @@ from dyntc_spark.graph.store.replay import COPIES, empty
 from dyntc_spark.graph.store.stored_edges import EDGES, REMEDY, edges_in
 from dyntc_spark.graph.store.tables import PART, Rows, Where, row_checksum
 from dyntc_spark.graph.tables.relations import vertex_table
-from dyntc_spark.graph.tables.sources import source_of
+from dyntc_spark.graph.tables.runs import runs_of
 from dyntc_spark.graph.version import Graph
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.kernels.ids import Indices
@@ -59,12 +59,12 @@ class Content(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, closure: Reachability, session: Callable[[], SparkSession]) -> Content:
         """Return a graph and its closure as the tables that `relations` makes of them."""
-        source = source_of(closure, graph)
-        vertices = _with_copies(vertex_table(graph, source, None), graph)
-        runs = source.frame(session(), look=True) if closure.backend == "spark" else None
+        found = runs_of(closure, graph)
+        vertices = _with_copies(vertex_table(graph, found, None), graph)
+        runs = found.frame(session(), look=True) if closure.backend == "spark" else None
         if runs is not None:
             return cls(vertices, runs.select(*RUNS))  # in ranges of stripes
-        return cls(vertices, source.table(None).select(RUNS))
+        return cls(vertices, found.table(None).select(RUNS))
 
 
 def write(place: Place, version: int, token: str, content: Content, *, upgrading: bool) -> Facts:

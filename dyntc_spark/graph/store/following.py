@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dyntc_spark.graph.inputs.kinds import spark_type
+from dyntc_spark.graph.inputs.vertex_types import spark_type
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.statements import relations_of, require_tables
 from dyntc_spark.graph.store.store import Store

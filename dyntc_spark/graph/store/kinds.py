@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dyntc_spark.errors import DamagedBlockError
-from dyntc_spark.graph.inputs.kinds import canonical
+from dyntc_spark.graph.inputs.vertex_types import canonical
 
 _PLAIN: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dyntc_spark.graph.changes.changed import Changed, Stored
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark, StoredDifference
 from dyntc_spark.graph.inputs.read import INSERT
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import to_storage
@@ -31,9 +31,9 @@ ONE_FILE = 2**20
 _FEED = {"delta.enableChangeDataFeed": "true"}
 
 
-def rows(version: int, difference: Difference | Changed) -> pa.Table | Stored:
+def rows(version: int, difference: Difference | DifferenceOnSpark) -> pa.Table | StoredDifference:
     """Return what a version changed: ``version``, ``op``, ``src``, ``dst``; of a closure on Spark they stay there."""
-    if isinstance(difference, Changed):
+    if isinstance(difference, DifferenceOnSpark):
         return difference.stored(version)
     ends, op = difference.named()
     return pa.table(
@@ -46,20 +46,20 @@ def rows(version: int, difference: Difference | Changed) -> pa.Table | Stored:
     )
 
 
-def counts(found: pa.Table | Stored) -> tuple[int, int]:
+def counts(found: pa.Table | StoredDifference) -> tuple[int, int]:
     """Return how many pairs became reachable, and how many unreachable."""
-    if isinstance(found, Stored):
+    if isinstance(found, StoredDifference):
         return found.won, found.lost
     won = pc.sum(pc.equal(found.column("op"), INSERT)).as_py() or 0
     return won, found.num_rows - won
 
 
-def append(place: Place, version: int, found: pa.Table | Stored) -> None:
+def append(place: Place, version: int, found: pa.Table | StoredDifference) -> None:
     """Write the rows of a version, unless they are there; the table is made with the first."""
     count = sum(counts(found))
     if not count:
         return
-    content = found.rows if isinstance(found, Stored) else found
+    content = found.rows if isinstance(found, StoredDifference) else found
     if is_frame(content) and count <= ONE_FILE:
         content = content.coalesce(1)
     once = Transaction(APPLICATION, version)

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import DamagedBlockError
-from dyntc_spark.graph.changes.batch import renumbered
 from dyntc_spark.graph.changes.copies import Copies
-from dyntc_spark.graph.inputs.kinds import encoded
+from dyntc_spark.graph.changes.net_effect import renumbered
 from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
+from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
 from dyntc_spark.graph.version import Graph

@@ -24,7 +24,7 @@ from dyntc_spark.errors import (
     StorageError,
     VertexTypeError,
 )
-from dyntc_spark.graph.changes.changed import Stored
+from dyntc_spark.graph.changes.difference_on_spark import StoredDifference
 from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
 from dyntc_spark.graph.store.beginning import Checkpoint
 from dyntc_spark.graph.store.commits import APPLICATION, FORMAT, VERSIONS, Commit, Commits
@@ -86,7 +86,7 @@ class Store:
         self.target: str | None = None  #: the table that follows the location
         self.target_version: int | None = None  #: that it is known to have
         self._changed = True  # whether the last version may have changed a pair
-        self._unwritten: list[tuple[int, pa.Table | Stored]] = []  # what is still to be recorded, by version
+        self._unwritten: list[tuple[int, pa.Table | StoredDifference]] = []  # what is still to be recorded, by version
         self._older = False  # whether the tables may lack columns that a later format has brought
         for commit in commits or ():
             self._note(commit)
@@ -191,7 +191,7 @@ class Store:
         kind: str,
         now: Standing,
         batch: Batch | None = None,
-        changes: pa.Table | Stored | None = None,
+        changes: pa.Table | StoredDifference | None = None,
         **facts: Any,  # noqa: ANN401  (as the fields are)
     ) -> None:
         """Write a commit by the steps of ``steps``: a batch, or without one a checkpoint.
@@ -312,7 +312,7 @@ class Store:
 
     # --- recording ---------------------------------------------------------------------------
 
-    def record(self, version: int, changes: pa.Table | Stored) -> None:
+    def record(self, version: int, changes: pa.Table | StoredDifference) -> None:
         """Have what a published version changed written to ``changes`` by the next `flush`."""
         self._unwritten.append((version, changes))
         self.unsure_from = None
@@ -324,7 +324,7 @@ class Store:
             try:
                 recorded.append(self.place, version, found)
             except DyntcError:
-                if isinstance(found, Stored):  # Spark may have lost it: it is worked out again
+                if isinstance(found, StoredDifference):  # Spark may have lost it: it is worked out again
                     self._unwritten, self.unsure_from = [], version
                 raise
             del self._unwritten[0]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dyntc_spark.errors import LocationError
-from dyntc_spark.graph.inputs.kinds import spark_type
+from dyntc_spark.graph.inputs.vertex_types import spark_type
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.place import Place, checked

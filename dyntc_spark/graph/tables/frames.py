@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dyntc_spark.graph.inputs.kinds import spark_type
+from dyntc_spark.graph.inputs.vertex_types import spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

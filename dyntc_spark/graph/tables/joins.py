@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.errors import MissingColumnError, OptionError, VertexTypeError
-from dyntc_spark.graph.inputs.kinds import spark_type
 from dyntc_spark.graph.inputs.spark_columns import column_kinds, quoted, selected
+from dyntc_spark.graph.inputs.vertex_types import spark_type
 from dyntc_spark.graph.tables.relations import Tables
 from dyntc_spark.kernels.search import Searcher
 from dyntc_spark.lazy_pyspark import F, pyspark_module

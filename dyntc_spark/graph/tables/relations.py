@@ -29,7 +29,7 @@ from dyntc_spark.engines.abilities import CountsPaths
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout, moved
 from dyntc_spark.graph.tables.frames import frame
-from dyntc_spark.graph.tables.sources import Source, source_of
+from dyntc_spark.graph.tables.runs import Runs, runs_of
 from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.lazy_pyspark import F
@@ -121,48 +121,48 @@ class Relations:
         """
         with self._lock:
             graph = version.graph
-            source = source_of(engine, graph)
+            found = runs_of(engine, graph)
             told = touched if version.before is self._graph and touched is not None else None
             same = graph is self._graph
             self._graph = None  # until all is sent
             vertices = self._vertices.frame(
-                lambda numbers: vertex_table(graph, source, numbers),
-                self._moved(source, _NOTHING if same else None if told is None else told.vertices),
+                lambda numbers: vertex_table(graph, found, numbers),
+                self._moved(found, _NOTHING if same else None if told is None else told.vertices),
             )
-            runs = source.frame(self.spark, look=look)
+            runs = found.frame(self.spark, look=look)
             of_tasks = runs is not None
             if runs is None:
                 altered = _NOTHING if same else None if told is None else told.rows
-                runs = self._runs.frame(source.table, self._altered(source, altered))
-                self._sent = source.layout
+                runs = self._runs.frame(found.table, self._altered(found, altered))
+                self._sent = found.layout
             else:
                 self._runs, self._sent = Layered(self.spark, "stripe"), None
-            self._graph, self._strong = graph, source.strong
+            self._graph, self._strong = graph, found.strong
             table, counted = graph.vertices, isinstance(engine, CountsPaths)
             vertices = table.completed(vertices)
             return Tables(vertices, runs, table.kind, len(table) > 0, counted, of_tasks, table.on_spark)
 
-    def _moved(self, source: Source, touched: Indices | None) -> Indices | None:
+    def _moved(self, runs: Runs, touched: Indices | None) -> Indices | None:
         """Add to the touched vertices those that are in another component than when they were sent."""
         if touched is None or self._strong is None:
             return None
-        return np.append(touched, moved(source.strong, self._strong))
+        return np.append(touched, moved(runs.strong, self._strong))
 
-    def _altered(self, source: Source, rows: Indices | None) -> Indices | None:
+    def _altered(self, runs: Runs, rows: Indices | None) -> Indices | None:
         """Return the stripes that have other runs than when they were sent."""
-        if source.layout is None:
+        if runs.layout is None:
             return rows
-        return None if self._sent is None else source.layout.altered(self._sent)
+        return None if self._sent is None else runs.layout.altered(self._sent)
 
 
-def vertex_table(graph: Graph, source: Source, numbers: Indices | None) -> pa.Table:
+def vertex_table(graph: Graph, runs: Runs, numbers: Indices | None) -> pa.Table:
     """Return the vertices among ``numbers``, or all: where they are, and ``successors``, to which edges lead.
 
     Names are among them if they are in this process.
     """
     used = graph.vertices.used
     numbers = used if numbers is None else np.intersect1d(numbers, used)
-    lanes = source.lanes(numbers)
+    lanes = runs.lanes(numbers)
     return pa.table(
         {
             "number": pa.array(numbers, pa.int32()),
@@ -170,7 +170,7 @@ def vertex_table(graph: Graph, source: Source, numbers: Indices | None) -> pa.Ta
             "component": pa.array(lanes.component, pa.int32()),
             "stripe": pa.array(lanes.stripe, pa.int32()),
             "lane": pa.array(lanes.lane, pa.int32()),
-            "strong": pa.array(source.strong[numbers], pa.int32()),
+            "strong": pa.array(runs.strong[numbers], pa.int32()),
             "successors": _lists(numbers, graph.edges.leaving(numbers)),
         }
     )

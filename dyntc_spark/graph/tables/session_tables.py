@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 from dyntc_spark import session
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.questions.arrow import Asked
+from dyntc_spark.graph.questions.arrow_answers import Asked
 from dyntc_spark.graph.questions.paths import searcher
 from dyntc_spark.graph.tables.joins import Search
 from dyntc_spark.graph.tables.relations import Relations, Tables

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dyntc_spark.errors import IdentifierError
-from dyntc_spark.graph.inputs.kinds import spark_type
-from dyntc_spark.graph.questions.trials import foreseen
+from dyntc_spark.graph.inputs.vertex_types import spark_type
+from dyntc_spark.graph.questions.what_if import what_if_among
 from dyntc_spark.graph.tables.walk import walk
 from dyntc_spark.graph.vertices.names import Vertices
 from dyntc_spark.lazy_pyspark import F, spark_errors
@@ -124,7 +124,7 @@ class Views:
         try:
             pair = f"src: {vertex}, dst: {vertex}"
             self.spark.udf.register(f"{self.prefix}_walk", walk, f"array<struct<hop: int, {pair}>>")
-            self.spark.udf.register(f"{self.prefix}_foresee", foreseen, f"array<struct<{pair}, op: string>>")
+            self.spark.udf.register(f"{self.prefix}_foresee", what_if_among, f"array<struct<{pair}, op: string>>")
             for name in FUNCTIONS:
                 self.spark.sql(function_statement(self.prefix, name, vertex))
         except spark_errors.PySparkException as error:

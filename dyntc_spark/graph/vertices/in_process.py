@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.graph.inputs.kinds import encoded, hashable, taken
 from dyntc_spark.graph.inputs.read import Ends, read_ends
+from dyntc_spark.graph.inputs.vertex_types import encoded, hashable, taken
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.vertices.names import all_known, require_same_kind, with_names
 from dyntc_spark.kernels.ids import Indices

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
-from dyntc_spark.graph.inputs.kinds import taken
 from dyntc_spark.graph.inputs.read import Ends
+from dyntc_spark.graph.inputs.vertex_types import taken
 from dyntc_spark.kernels.ids import Indices
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from dyntc_spark.blocks.lineage import Kept, looking
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import MOST_VERTICES
 from dyntc_spark.errors import IndexOutsideError, NullEndpointError, SessionError
-from dyntc_spark.graph.inputs.kinds import spark_type
 from dyntc_spark.graph.inputs.spark_columns import quoted
+from dyntc_spark.graph.inputs.vertex_types import spark_type
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.lazy_pyspark import F
 

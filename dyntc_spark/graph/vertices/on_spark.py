@@ -24,8 +24,8 @@ from dyntc_spark.blocks.columns import with_no_reports
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges
 from dyntc_spark.errors import InputError, LostBlocksError, SessionError
-from dyntc_spark.graph.inputs.kinds import encoded, taken
 from dyntc_spark.graph.inputs.read import Ends
+from dyntc_spark.graph.inputs.vertex_types import encoded, taken
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.graph.vertices.names import NewNames, Vertices, all_known, require_same_kind

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.compile import compiled, inner, lean_inner
+from dyntc_spark.kernels.components import grouped, strong_components
 from dyntc_spark.kernels.ids import Ids, Marks, Offsets
 from dyntc_spark.kernels.lanes.adjacency import Adjacency, insert
 from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.order import Order, put_below, remove, replace
-from dyntc_spark.kernels.reach import grouped, strong_components
 
 #: A component that loses at most so many inner edges is asked about each of them; else it is searched as a whole.
 FEW_LOST = 8

@@ -20,7 +20,7 @@ from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Ints, Sparse
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.buffers import Buffers
-from dyntc_spark.matrices.lazy.layers import LayeredState
+from dyntc_spark.matrices.lazy.layered_state import LayeredState
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_ROW
 

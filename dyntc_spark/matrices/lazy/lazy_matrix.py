@@ -45,7 +45,7 @@ from dyntc_spark.lazy_pyspark import F, is_frame
 from dyntc_spark.matrices.lazy import sparse_lines
 from dyntc_spark.matrices.lazy.buffers import Buffers, bytes_of
 from dyntc_spark.matrices.lazy.costs import Costs
-from dyntc_spark.matrices.lazy.layers import LayeredState
+from dyntc_spark.matrices.lazy.layered_state import LayeredState
 from dyntc_spark.matrices.lazy.operations import ReadEntries, ReadLines
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW, Rebuild, grown, stripes_of
 

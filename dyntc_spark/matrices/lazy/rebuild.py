@@ -25,7 +25,7 @@ from dyntc_spark.kernels import sparse
 from dyntc_spark.kernels.block import Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy.buffers import Buffers
-from dyntc_spark.matrices.lazy.layers import LayeredState
+from dyntc_spark.matrices.lazy.layered_state import LayeredState
 from dyntc_spark.matrices.lazy.operations import Fold, widened
 
 BY_ROW, BY_COLUMN = "by_row", "by_column"

@@ -18,7 +18,7 @@ from dyntc_spark.blocks.superstep import Cell, Operation
 from dyntc_spark.kernels.block import Block, Sparse
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.matrices.lazy import sparse_lines
-from dyntc_spark.matrices.lazy.layers import LayeredState
+from dyntc_spark.matrices.lazy.layered_state import LayeredState
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.rebuild import BY_COLUMN, BY_ROW
 

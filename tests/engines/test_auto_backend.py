@@ -11,8 +11,8 @@ from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.engines import registry
+from dyntc_spark.engines.auto_backend import AutoBackend
 from dyntc_spark.engines.lanes.engine import Lanes
-from dyntc_spark.engines.placed import Placed
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import OptionError, OutgrownError, SessionError
 from tests.engines.lanes_oracle import alike
@@ -70,7 +70,7 @@ def test_the_state_moves_to_spark_and_back(spark, name, caplog):
     for side in (engine, twin):
         side.init(scattered(40), 400)
     assert engine.backend == "local"
-    with caplog.at_level(logging.INFO, "dyntc_spark.engines.placed"):
+    with caplog.at_level(logging.INFO, "dyntc_spark.engines.auto_backend"):
         for side in (engine, twin):
             side.apply(more, NONE)
         assert (engine.backend, engine.stats()["moves"]) == ("spark", 1)
@@ -93,7 +93,7 @@ def test_a_move_that_fails_leaves_the_state(caplog):
     def fails():
         raise SessionError("Spark", "none", "Start it.")
 
-    engine, edges = Placed(Lanes, fails, 4000), scattered(400)
+    engine, edges = AutoBackend(Lanes, fails, 4000), scattered(400)
     engine.current.budget = None  # let the build go through, so that the state moves after it
     engine.init(edges, 400)
     assert engine.backend == "local"

@@ -6,7 +6,7 @@ its ``E_S``, and when all have done it, all versions are published; a question t
 refuses, none is published, and those that were told before are brought back: they are built again.
 
 An interrupt may come anywhere, also between two publications. What it leaves is found when the graph is next used
-(`Closures.settle`): a closure at another version than the graph is built again from the edges of the graph.
+(`ClosureSet.settle`): a closure at another version than the graph is built again from the edges of the graph.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pyarrow as pa
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import SessionError
-from dyntc_spark.graph.changes.batch import naming_cycles
+from dyntc_spark.graph.changes.net_effect import naming_cycles
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.labels.closure import LabelClosure, shown
-from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, effect
+from dyntc_spark.graph.labels.label_closure import LabelClosure, shown
+from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges, effect
 from dyntc_spark.graph.tables.relations import Touched
 from dyntc_spark.graph.version import Graph, Tally, Version
 from dyntc_spark.progress import progress
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Closures:
+class ClosureSet:
     """Closures over different labels of one graph, at one version of it; whoever calls holds the graph's lock."""
 
     def __init__(self) -> None:

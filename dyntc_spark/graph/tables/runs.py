@@ -17,7 +17,7 @@ from dyntc_spark.engines.algebraic.path_numbers import COUNT
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout
 from dyntc_spark.graph.questions.counting import path_counts
-from dyntc_spark.graph.questions.shape import representatives
+from dyntc_spark.graph.questions.structure import representatives
 from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices
 
@@ -33,7 +33,7 @@ class Lanes(NamedTuple):
     lane: Indices
 
 
-class Source(Protocol):
+class Runs(Protocol):
     """The runs of a closure at one version."""
 
     @property
@@ -54,12 +54,12 @@ class Source(Protocol):
         """Return the runs of some stripes, or of all, out of this process."""
 
 
-def source_of(engine: Reachability, graph: Graph) -> Source:
+def runs_of(engine: Reachability, graph: Graph) -> Runs:
     """Return the runs of an engine that has the closure of a graph."""
-    return OfLanes(engine) if isinstance(engine, InLanes) else OfRows(engine, graph)
+    return RunsOfLanes(engine) if isinstance(engine, InLanes) else RunsOfRows(engine, graph)
 
 
-class OfLanes:
+class RunsOfLanes:
     """The runs of an engine in lanes."""
 
     def __init__(self, engine: InLanes) -> None:
@@ -84,7 +84,7 @@ class OfLanes:
         return found.append_column("paths", pa.nulls(found.num_rows, COUNT))
 
 
-class OfRows:
+class RunsOfRows:
     """The rows of vertices of an engine without lanes, as runs; single numbers where paths are counted."""
 
     layout = None

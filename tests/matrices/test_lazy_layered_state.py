@@ -11,7 +11,7 @@ from dyntc_spark.blocks.operations import CountEntries
 from dyntc_spark.blocks.rings import COUNTING, Modular
 from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.errors import OverflowingCountError
-from dyntc_spark.matrices.lazy import layers
+from dyntc_spark.matrices.lazy import layered_state
 from dyntc_spark.matrices.lazy.frame import reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.workers import Keys
@@ -111,7 +111,7 @@ def test_sizes_are_those_of_the_payloads(spark):
 @pytest.mark.parametrize("near", [0, 2**30])
 def test_near_and_far_reads_agree(spark, monkeypatch, near):
     """What is small is read at the driver, what is large in the workers."""
-    monkeypatch.setattr(layers, "NEAR_BYTES", near)
+    monkeypatch.setattr(layered_state, "NEAR_BYTES", near)
     rng = np.random.default_rng(3)
     matrix, dense = diagonal(SparkBackend(spark))
     change(matrix, dense, rng.integers(N, size=9), rng.integers(N, size=9))

@@ -1,9 +1,9 @@
 """``LabelledGraph``: one set of labelled edges, and any number of closures, each over some of the labels.
 
 The object is a set of triples (source, target, label) with a closure for each set S of labels that was asked for: which
-vertices reach which by edges ``E_S``, those that have a label of S (`dyntc_spark.graph.labels.edges`). All closures
-are changed together (`dyntc_spark.graph.labels.closures`). At a location, a batch is written when all engines have done
-it and before it is published (`dyntc_spark.graph.labels.store`).
+vertices reach which by edges ``E_S``, those that have a label of S (`labelled_edges`). All closures are changed
+together (`closure_set`). At a location, a batch is written when all engines have done it and before it is published
+(`labelled_store`).
 
 A batch costs what it changes in each closure. One over other labels than the batch has costs nothing but a version.
 A closure has an engine of its own. Names, numbers and labelled edges are there once; a closure over several labels
@@ -24,16 +24,15 @@ from dyntc_spark.engines import registry
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import ClosedError, OptionError
 from dyntc_spark.graph.argument_checks import checked_batch_id, refuse_copy, require_kept
-from dyntc_spark.graph.changes.batch import BatchResult, ChangedPairs
-from dyntc_spark.graph.inputs.kinds import encoded
-from dyntc_spark.graph.inputs.read import read_vertices
-from dyntc_spark.graph.labels.arrow import LabelledArrow
-from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels
-from dyntc_spark.graph.labels.closures import Closures
-from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, Standing, within
+from dyntc_spark.graph.changes.batch_result import BatchResult, ChangedPairs
+from dyntc_spark.graph.inputs.read import Table, Vertex, read_vertices
+from dyntc_spark.graph.inputs.vertex_types import encoded
+from dyntc_spark.graph.labels.closure_set import ClosureSet
+from dyntc_spark.graph.labels.label_closure import LabelClosure, Names, checked_labels
+from dyntc_spark.graph.labels.labelled_arrow import LabelledArrow
+from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges, Standing, within
+from dyntc_spark.graph.labels.labelled_store import Change, LabelledStore, Later, loaded
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
-from dyntc_spark.graph.labels.store import Change, LabelledStore, Later, loaded
-from dyntc_spark.graph.questions.asking import Table, Vertex
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.version import Tally
@@ -73,7 +72,7 @@ class LabelledGraph:
         # What does not exist is refused now, and not at the first closure.
         registry.create(engine, "local" if backend == "spark" else backend, spark)
         self._now = Standing()
-        self._closures = Closures()
+        self._closures = ClosureSet()
         self._lock = threading.RLock()  # held by whoever changes something
         self._store: LabelledStore | None = None
         self._closed = False

@@ -12,7 +12,7 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.recompute import Recompute
 from dyntc_spark.errors import VersionError
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from dyntc_spark.graph.questions.paths import changed_pairs
 from dyntc_spark.graph.version import Difference, Graph, Version, renumbered
 from dyntc_spark.kernels.ids import Indices
@@ -57,7 +57,7 @@ def recent(
         if known and before.origin is after.origin:
             edges = after.edges.minus(before.edges), before.edges.minus(after.edges)
             if on_spark:
-                yield _on_spark(number, *edges, Changed.between(before, after, closure, session()))
+                yield _on_spark(number, *edges, DifferenceOnSpark.between(before, after, closure, session()))
             else:
                 found = Difference.between(before, after, closure)
                 yield _here(number, *edges, found.gained, found.lost)
@@ -93,7 +93,7 @@ def _here(number: int, inserted: Edges, deleted: Edges, won: Edges, lost: Edges)
     return Recent(number, inserted, deleted, len(won), len(lost), among)
 
 
-def _on_spark(number: int, inserted: Edges, deleted: Edges, changed: Changed | None) -> Recent:
+def _on_spark(number: int, inserted: Edges, deleted: Edges, changed: DifferenceOnSpark | None) -> Recent:
     """Return a batch whose pairs are on Spark: one job counts them, another one brings those of the page here."""
     if changed is None:
         return _here(number, inserted, deleted, Edges.of(), Edges.of())
@@ -102,7 +102,9 @@ def _on_spark(number: int, inserted: Edges, deleted: Edges, changed: Changed | N
 
     def among(vertices: Indices) -> tuple[Edges, Edges]:
         wanted = vertices.tolist()
-        kept = Changed(changed.graph, pairs.where(F.col("src").isin(wanted) & F.col("dst").isin(wanted)), changed.hold)
+        kept = DifferenceOnSpark(
+            changed.graph, pairs.where(F.col("src").isin(wanted) & F.col("dst").isin(wanted)), changed.hold
+        )
         found = kept.collected()
         return found.gained, found.lost
 

@@ -2,7 +2,7 @@
 
 The engine compares its state before and after the batch, where it remembers both. Else the closure before is
 built again, on Spark, and the rows of both are compared there. Pairs are numbers until a join names them. None of
-them comes to this process, unless somebody asks for `Changed.collected`.
+them comes to this process, unless somebody asks for `DifferenceOnSpark.collected`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WON, _LOST = 0, 1  # reports of a task: how many pairs
 _COLUMNS = ["src", "dst", "won", "reports"]
 
 
-class Stored(NamedTuple):
+class StoredDifference(NamedTuple):
     """Rows that are to be stored, and how many pairs they are."""
 
     rows: DataFrame  #: ``version``, ``op``, ``src``, ``dst``
@@ -45,7 +45,7 @@ class Stored(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Changed:
+class DifferenceOnSpark:
     """Pairs that became reachable or unreachable: ``src``, ``dst`` and ``won``, by the numbers of a graph."""
 
     graph: Graph
@@ -55,7 +55,7 @@ class Changed:
     @classmethod
     def between(
         cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
-    ) -> Changed | None:
+    ) -> DifferenceOnSpark | None:
         """Compare two versions, where ``closure`` is that of ``after``; None where it is in this process.
 
         With ``look``, one small job looks first whether Spark has what is to be compared.
@@ -82,7 +82,7 @@ class Changed:
     @classmethod
     def remembered(
         cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
-    ) -> Changed | None:
+    ) -> DifferenceOnSpark | None:
         """Compare two versions as far as nothing has to be built for it; None where something has."""
         if before.origin is not after.origin:
             return None
@@ -107,17 +107,17 @@ class Changed:
             )
         )
 
-    def stored(self, version: int) -> Stored:
+    def stored(self, version: int) -> StoredDifference:
         """Work the pairs out, once, and return what is to be stored of them: one job."""
         backend = SparkBackend(self.numbers.sparkSession)
         told = self.numbers.mapInArrow(_counting, f"{CHANGED}, reports {REPORT}")
         kept, reports = backend.keep("changes", told, {})
         every = [each for row in reports.column("reports").to_pylist() for each in row]
         won, lost = (sum(each["key"] for each in every if each["operation"] == side) for side in (_WON, _LOST))
-        found = Changed(self.graph, kept.frame.where("src IS NOT NULL"))
+        found = DifferenceOnSpark(self.graph, kept.frame.where("src IS NOT NULL"))
         vertices = self.graph.vertices
         names = self._names(to_storage(vertices.names(vertices.used)))
-        return Stored(found.named(version, names).select("version", "op", "src", "dst"), won, lost, kept.hold)
+        return StoredDifference(found.named(version, names).select("version", "op", "src", "dst"), won, lost, kept.hold)
 
     def collected(self) -> Difference:
         """Bring the pairs into this process: one job."""
@@ -132,13 +132,13 @@ class Changed:
         return frame(self.numbers.sparkSession, pa.table({"number": numbers, "vertex": names}))
 
 
-def changed_between(
+def difference_between(
     before: Graph, after: Graph, closure: Reachability, session: Callable[[], SparkSession]
-) -> Changed | Difference:
+) -> DifferenceOnSpark | Difference:
     """Compare two versions, where ``closure`` is that of ``after``, on Spark or in this process as it is."""
     found = None
     if closure.backend == "spark" and before.edges is not after.edges:
-        found = Changed.between(before, after, closure, session())
+        found = DifferenceOnSpark.between(before, after, closure, session())
     return found or Difference.between(before, after, closure)
 
 

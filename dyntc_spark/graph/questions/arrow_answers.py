@@ -18,15 +18,13 @@ import pyarrow as pa
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError, UnreachableError
-from dyntc_spark.graph.documented import documented_by
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.inputs.read import Ends, read_ends, read_vertices
-from dyntc_spark.graph.questions.arrow_questions import ArrowQuestions
-from dyntc_spark.graph.questions.asking import (
+from dyntc_spark.graph.inputs.read import Ends, Table, Vertex, read_ends, read_vertices
+from dyntc_spark.graph.questions.counting import path_counts
+from dyntc_spark.graph.questions.everyday_arrow import EverydayArrow
+from dyntc_spark.graph.questions.numbered import (
     NO_TARGET,
-    Table,
     Unknown,
-    Vertex,
     about,
     changes_table,
     for_one_pair,
@@ -37,9 +35,7 @@ from dyntc_spark.graph.questions.asking import (
     reachable,
     typed,
 )
-from dyntc_spark.graph.questions.counting import path_counts
 from dyntc_spark.graph.questions.paths import shortest_paths
-from dyntc_spark.graph.questions.ranking import By
 from dyntc_spark.graph.version import Difference, Graph, Version
 from dyntc_spark.graph.vertices.names import with_names
 from dyntc_spark.progress import progress
@@ -195,8 +191,7 @@ class Location(Protocol):
         """Return the current version, and what is different from an older one."""
 
 
-@documented_by(ArrowQuestions)
-class ArrowAnswers(Asked[pa.Table]):
+class ArrowAnswers(Asked[pa.Table], EverydayArrow):
     """What can be asked of a closure as it stands, answered as Arrow tables; see `DynamicClosure.arrow`.
 
     Where names of vertices are on Spark, they are brought here.
@@ -212,7 +207,6 @@ class ArrowAnswers(Asked[pa.Table]):
     def __init__(self, door: Door, location: Location | None = None) -> None:
         super().__init__(door, lambda graph, table, ends: with_names(graph.vertices, table, ends))
         self._location = location
-        self._questions = ArrowQuestions(door)
 
     def pairs(self, *, reflexive: bool = False) -> pa.Table:
         """Return the whole closure: ``src``, ``dst``, as dictionaries of the vertices, four bytes an end."""
@@ -243,55 +237,6 @@ class ArrowAnswers(Asked[pa.Table]):
         if self._location is None:
             raise OptionError("a closure at a location", "one in memory only", "Call save() first, or open().")
         return self._location
-
-    def components(self) -> pa.Table:
-        return self._questions.components()
-
-    def cycles(self) -> pa.Table:
-        return self._questions.cycles()
-
-    def is_acyclic(self) -> bool:
-        return self._questions.is_acyclic()
-
-    def roots(self) -> pa.Table:
-        return self._questions.roots()
-
-    def leaves(self) -> pa.Table:
-        return self._questions.leaves()
-
-    def distance(
-        self,
-        source: Vertex | Table,
-        target: Vertex = NO_TARGET,
-        unknown: Unknown = "raise",
-        src: str = "src",
-        dst: str = "dst",
-    ) -> pa.Table | int | None:
-        return self._questions.distance(source, target, unknown, src, dst)
-
-    def impact(self, top: int = 10, by: By = "ancestors") -> pa.Table:
-        return self._questions.impact(top, by)
-
-    def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> pa.Table:
-        return self._questions.between(source, target, edges=edges)
-
-    def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> pa.Table:
-        return self._questions.common_ancestors(a, b, reflexive=reflexive)
-
-    def common_descendants(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> pa.Table:
-        return self._questions.common_descendants(a, b, reflexive=reflexive)
-
-    def what_if(
-        self,
-        changes: Table,
-        *,
-        strict: bool = False,
-        op: str = "op",
-        src: str = "src",
-        dst: str = "dst",
-        timestamp: str = "timestamp",
-    ) -> pa.Table:
-        return self._questions.what_if(changes, strict=strict, op=op, src=src, dst=dst, timestamp=timestamp)
 
 
 def _table(pairs: Edges) -> pa.Table:

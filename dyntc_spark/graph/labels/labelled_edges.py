@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from dyntc_spark.edges import Edges, EdgeSet, distinct, edges_of, keys_of
 from dyntc_spark.errors import InputError
-from dyntc_spark.graph.changes.batch import net_effect, only_used, refuse_redundant, renumbered
-from dyntc_spark.graph.inputs.kinds import taken
+from dyntc_spark.graph.changes.net_effect import net_effect, only_used, refuse_redundant, renumbered
 from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
+from dyntc_spark.graph.inputs.vertex_types import taken
 from dyntc_spark.graph.labels.rows import Rows
 from dyntc_spark.graph.version import Tally
 from dyntc_spark.graph.vertices.in_process import VertexTable

@@ -1,4 +1,4 @@
-"""Everyday questions about a graph and its closure, answered as Arrow tables; `Questions` says what each one means.
+"""Everyday questions about a graph and its closure, answered as Arrow tables; `everyday` says what each one means.
 
 What edges alone tell is answered from the version that is current, without waiting. The rest goes through the door.
 """
@@ -6,7 +6,6 @@ What edges alone tell is answered from the version that is current, without wait
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,15 +13,13 @@ import pyarrow as pa
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.abilities import reach_counts
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.inputs.read import read_changes, read_ends
-from dyntc_spark.graph.questions import shape
-from dyntc_spark.graph.questions.asking import (
+from dyntc_spark.graph.inputs.read import Table, Vertex, read_ends
+from dyntc_spark.graph.questions import structure
+from dyntc_spark.graph.questions.numbered import (
     NO_TARGET,
-    Table,
     Unknown,
-    Vertex,
     about,
     changes_table,
     ends_table,
@@ -35,17 +32,14 @@ from dyntc_spark.graph.questions.asking import (
 )
 from dyntc_spark.graph.questions.paths import distances
 from dyntc_spark.graph.questions.ranking import RANKED, By, ranked, require_ranking
-from dyntc_spark.graph.questions.trials import tried
+from dyntc_spark.graph.questions.what_if import what_if
 from dyntc_spark.graph.tables.relations import Relations
-from dyntc_spark.graph.version import Difference, Graph, Version
+from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.kernels.ids import Indices
 from dyntc_spark.session import session_for
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
-
-class ArrowQuestions:
+class EverydayArrow:
     """Questions to a closure, answered as Arrow tables.
 
     Parameters
@@ -63,7 +57,7 @@ class ArrowQuestions:
         """Return the strongly connected component of each vertex: ``vertex``, ``component``, ``size``."""
         graph = self._door.now.graph
         used = graph.vertices.used
-        of = shape.representatives(graph.edges, graph.vertices.extent)
+        of = structure.representatives(graph.edges, graph.vertices.extent)
         sizes = np.bincount(of, minlength=1)[of[used]]
         names = [graph.vertices.names(numbers) for numbers in (used, of[used])]
         return pa.table([*names, pa.array(sizes, pa.int64())], ["vertex", "component", "size"])
@@ -71,8 +65,8 @@ class ArrowQuestions:
     def cycles(self) -> pa.Table:
         """Return a cycle of each component that has one: ``component``, ``hop``, ``src``, ``dst``."""
         graph = self._door.now.graph
-        of = shape.representatives(graph.edges, graph.vertices.extent)
-        component, hops, edges = shape.witnesses(graph.edges, of)
+        of = structure.representatives(graph.edges, graph.vertices.extent)
+        component, hops, edges = structure.witnesses(graph.edges, of)
         ends = graph.named(edges)
         columns = [graph.vertices.names(component), pa.array(hops, pa.int32()), ends.src, ends.dst]
         return pa.table(columns, ["component", "hop", "src", "dst"])
@@ -80,17 +74,17 @@ class ArrowQuestions:
     def is_acyclic(self) -> bool:
         """Return whether the graph has no cycle; a self-loop is one."""
         graph = self._door.now.graph
-        return not len(shape.cyclic(graph.edges, shape.representatives(graph.edges, graph.vertices.extent)))
+        return not len(structure.cyclic(graph.edges, structure.representatives(graph.edges, graph.vertices.extent)))
 
     def roots(self) -> pa.Table:
         """Return the vertices that no edge leads to: the column ``vertex``."""
         graph = self._door.now.graph
-        return vertices_table(graph, shape.roots(graph.edges, graph.vertices.used))
+        return vertices_table(graph, structure.roots(graph.edges, graph.vertices.used))
 
     def leaves(self) -> pa.Table:
         """Return the vertices that no edge leaves: the column ``vertex``."""
         graph = self._door.now.graph
-        return vertices_table(graph, shape.leaves(graph.edges, graph.vertices.used))
+        return vertices_table(graph, structure.leaves(graph.edges, graph.vertices.used))
 
     # --- what the closure tells --------------------------------------------------------------
 
@@ -169,27 +163,8 @@ class ArrowQuestions:
         timestamp: str = "timestamp",
     ) -> pa.Table:
         """Return the pairs that a batch would change: ``src``, ``dst``, ``op``, ``version``; nothing is applied."""
-        number, found = self.foretold(changes, (op, src, dst), timestamp, strict=strict)
-        return changes_table(found.collected() if isinstance(found, Changed) else found, number)
-
-    def foretold(
-        self,
-        changes: Table,
-        names: tuple[str, str, str],
-        timestamp: str,
-        *,
-        strict: bool,
-        spark: SparkSession | None = None,
-    ) -> tuple[int, Difference | Changed]:
-        """Return the version that a batch would make, and the pairs that it would change; columns are called so."""
-        counted = self._door.now.graph.copies is not None
-        ends, inserting = read_changes(changes, names, timestamp, ordered=not counted)
-        return self._door.ask(
-            lambda version, closure: (
-                version.number + 1,
-                tried(version.graph, closure, ends, inserting, strict=strict, spark=spark),
-            )
-        )
+        number, found = what_if(self._door, changes, (op, src, dst), timestamp, strict=strict)
+        return changes_table(found.collected() if isinstance(found, DifferenceOnSpark) else found, number)
 
     def _common(
         self, a: Vertex, b: Vertex, side: Callable[[Reachability, Indices], Indices], reflexive: bool

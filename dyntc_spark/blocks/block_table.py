@@ -38,12 +38,12 @@ BLOCKS_TYPE = pa.schema(
 _CODECS = {codec.SPARSE: "sparse", codec.DENSE_BITS: "dense bits", codec.DENSE_INTEGERS: "dense integers"}
 
 
-def exhibit(state: State, spark: SparkSession) -> DataFrame:
+def block_table(state: State, spark: SparkSession) -> DataFrame:
     """Show the blocks of a state, absent ones left out: the columns `BLOCKS`. No job.
 
     Examples
     --------
-    >>> from dyntc_spark.blocks.exhibit import described
+    >>> from dyntc_spark.blocks.block_table import described
     >>> from dyntc_spark.blocks.rings import BOOLEAN
     >>> described(BOOLEAN.encode(BOOLEAN.from_coordinates(np.array([1]), np.array([2]), None, (200, 300))))
     ('sparse', 1)
@@ -54,7 +54,7 @@ def exhibit(state: State, spark: SparkSession) -> DataFrame:
             for name, found in state.blocks.items()
             for at, block in sorted(found.items())
         )
-        return exhibited(((name, bi, bj, payload) for name, bi, bj, payload in rows if payload is not None), spark)
+        return table_of(((name, bi, bj, payload) for name, bi, bj, payload in rows if payload is not None), spark)
     if isinstance(state, SparkState):
         frames = [
             kept.frame.where(f"{name} IS NOT NULL").select("bi", "bj", name).mapInArrow(_showing(name), BLOCKS)
@@ -62,11 +62,11 @@ def exhibit(state: State, spark: SparkSession) -> DataFrame:
             for name in state.kinds
             if name in kept.frame.columns
         ]
-        return reduce(sql.DataFrame.unionAll, frames) if frames else exhibited((), spark)
+        return reduce(sql.DataFrame.unionAll, frames) if frames else table_of((), spark)
     raise OptionError("a state in this process or on Spark", type(state).__name__, "Move it first.")
 
 
-def exhibited(blocks: Iterable[tuple[str, int, int, bytes]], spark: SparkSession) -> DataFrame:
+def table_of(blocks: Iterable[tuple[str, int, int, bytes]], spark: SparkSession) -> DataFrame:
     """Show blocks that are in this process, each with its matrix and its place."""
     rows = [_row(name, bi, bj, payload) for name, bi, bj, payload in blocks]
     if not rows:  # Spark Connect refuses a table without rows

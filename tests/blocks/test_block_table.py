@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntc_spark.blocks.exhibit import BLOCKS, exhibit
+from dyntc_spark.blocks.block_table import BLOCKS, block_table
 from dyntc_spark.blocks.grid import Grid
 from dyntc_spark.blocks.local import LocalBackend
 from dyntc_spark.blocks.rings import BOOLEAN, COUNTING
@@ -20,7 +20,7 @@ def test_blocks_as_a_table(spark, on_spark):
     rows, columns = np.divmod(rng.permutation(13 * 13)[:70], 13)
     bits = backend.from_entries((rows, columns), Kind(grid, BOOLEAN), "bits")
     counts = backend.from_entries((rows[:9], columns[:9], np.arange(1, 10)), Kind(grid, COUNTING), "counts")
-    table = exhibit(bits.join(counts), spark)
+    table = block_table(bits.join(counts), spark)
     assert ", ".join(f"{name} {type_}" for name, type_ in table.dtypes) == BLOCKS
     found = table.collect()
     for name, ring, nnz in (("bits", BOOLEAN, 70), ("counts", COUNTING, 9)):
@@ -34,4 +34,4 @@ def test_blocks_as_a_table(spark, on_spark):
 
 def test_no_blocks(spark):
     empty = LocalBackend().from_entries(([], []), Kind(Grid.square(3, 3, 2), BOOLEAN), "bits")
-    assert exhibit(empty, spark).collect() == []
+    assert block_table(empty, spark).collect() == []

@@ -31,7 +31,7 @@ RETURN_PART = 0.25
 _log = logging.getLogger(__name__)
 
 
-class Placed(Engine):
+class AutoBackend(Engine):
     """An engine of some kind, in this process or on Spark, wherever its state fits.
 
     Parameters

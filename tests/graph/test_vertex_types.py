@@ -13,8 +13,8 @@ from pyspark.sql import Row
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import NullEndpointError, VertexTypeError
-from dyntc_spark.graph.inputs.kinds import encoded, hashable
 from dyntc_spark.graph.inputs.read import read_vertices
+from dyntc_spark.graph.inputs.vertex_types import encoded, hashable
 
 Place = collections.namedtuple("Place", ["schema", "table"])  # noqa: PYI024  (as users make them)
 

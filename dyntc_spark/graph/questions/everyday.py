@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Reachability
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.questions.arrow_questions import ArrowQuestions
-from dyntc_spark.graph.questions.asking import NO_TARGET, Table, Vertex, changes_table, for_one_pair
+from dyntc_spark.graph.inputs.read import Table, Vertex
+from dyntc_spark.graph.questions.everyday_arrow import EverydayArrow
+from dyntc_spark.graph.questions.numbered import NO_TARGET, changes_table, for_one_pair
 from dyntc_spark.graph.questions.ranking import By, ranked, require_ranking
+from dyntc_spark.graph.questions.what_if import what_if
 from dyntc_spark.graph.tables import joins
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.tables.joins import UnknownRow
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Questions:
+class EverydayQuestions:
     """Questions to a closure, answered as Spark DataFrames.
 
     Parameters
@@ -41,7 +43,7 @@ class Questions:
 
     def __init__(self, door: Door, tables: SessionTables) -> None:
         self._door, self._tables = door, tables
-        self._arrow = ArrowQuestions(door)
+        self._arrow = EverydayArrow(door)
 
     def components(self) -> DataFrame:
         """The strongly connected components: ``vertex``, ``component``, ``size``, a row for each vertex.
@@ -274,8 +276,10 @@ class Questions:
         (True, 0)
         """
         spark = self._tables.session
-        number, found = self._arrow.foretold(changes, (op, src, dst), timestamp, strict=strict, spark=spark)
-        return found.named(number) if isinstance(found, Changed) else self._frame(changes_table(found, number))
+        number, found = what_if(self._door, changes, (op, src, dst), timestamp, strict=strict, spark=spark)
+        return (
+            found.named(number) if isinstance(found, DifferenceOnSpark) else self._frame(changes_table(found, number))
+        )
 
     def _frame(self, table: pa.Table) -> DataFrame:
         return frame(self._tables.session, table)

@@ -20,32 +20,57 @@ from dyntc_spark.engines.base import Engine, Reachability
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import rows_compared
 from dyntc_spark.errors import InputError, OptionError
-from dyntc_spark.graph.changes.batch import Planned, naming_cycles, planned
-from dyntc_spark.graph.changes.changed import Changed
+from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark
+from dyntc_spark.graph.changes.net_effect import Planned, naming_cycles, planned
+from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.numbering import ChangesHere
-from dyntc_spark.graph.inputs.read import Ends, read_changes
+from dyntc_spark.graph.inputs.read import Ends, Table, read_changes
 from dyntc_spark.graph.tables.walk import key
 from dyntc_spark.graph.version import Difference, Graph
 from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.graph.vertices.names import Vertices
+from dyntc_spark.kernels.components import without
 from dyntc_spark.kernels.ids import Flags
-from dyntc_spark.kernels.reach import without
 from dyntc_spark.session import session_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def tried(
+def what_if(
+    door: Door,
+    changes: Table,
+    names: tuple[str, str, str],
+    timestamp: str,
+    *,
+    strict: bool,
+    spark: SparkSession | None = None,
+) -> tuple[int, Difference | DifferenceOnSpark]:
+    """Return the version that a batch would make, and the pairs that it would change.
+
+    ``names`` and ``timestamp`` are what the columns of ``changes`` are called.
+    """
+    counted = door.now.graph.copies is not None
+    ends, inserting = read_changes(changes, names, timestamp, ordered=not counted)
+    return door.ask(
+        lambda version, closure: (
+            version.number + 1,
+            difference_after(version.graph, closure, ends, inserting, strict=strict, spark=spark),
+        )
+    )
+
+
+def difference_after(
     graph: Graph, closure: Reachability, ends: Ends, inserting: Flags, *, strict: bool, spark: SparkSession | None
-) -> Difference | Changed:
+) -> Difference | DifferenceOnSpark:
     """Return the pairs that changes would make reachable or unreachable: on Spark where the closure is there.
 
     Examples
     --------
     >>> closure = Lanes()
     >>> inserting = np.array([True])
-    >>> found = tried(Graph(), closure, Ends(pa.array([1]), pa.array([2])), inserting, strict=False, spark=None)
+    >>> ends = Ends(pa.array([1]), pa.array([2]))
+    >>> found = difference_after(Graph(), closure, ends, inserting, strict=False, spark=None)
     >>> found.gained, closure.vertices
     (Edges(sources=array([0]), targets=array([1])), 0)
     """
@@ -67,14 +92,14 @@ def tried(
     return Difference(after, *(changes_of(trial) or (Edges.of(), Edges.of())))
 
 
-def foreseen(steps: list[tuple[Any, Any]], changes: list[tuple[str, Any, Any]]) -> list[tuple[Any, Any, str]]:
+def what_if_among(steps: list[tuple[Any, Any]], changes: list[tuple[str, Any, Any]]) -> list[tuple[Any, Any, str]]:
     """Return the pairs that changes would change in a graph of some edges: ``src``, ``dst``, ``op``.
 
     So Spark's workers answer the SQL function ``<prefix>_what_if``.
 
     Examples
     --------
-    >>> foreseen([("a", "b"), ("b", "c"), ("a", "c")], [("delete", "b", "c"), ("insert", "c", "d")])
+    >>> what_if_among([("a", "b"), ("b", "c"), ("a", "c")], [("delete", "b", "c"), ("insert", "c", "d")])
     [('a', 'd', 'insert'), ('c', 'd', 'insert'), ('b', 'c', 'delete')]
     """
     names: dict[Any, Any] = {}  # by what the dict knows a vertex by; its place is its number
@@ -103,7 +128,7 @@ def foreseen(steps: list[tuple[Any, Any]], changes: list[tuple[str, Any, Any]]) 
 
 def _on_spark(
     after: Graph, closure: Reachability, trial: Engine | None, batch: Planned, vertices: int, spark: SparkSession
-) -> Changed:
+) -> DifferenceOnSpark:
     """Compare closures on Spark."""
     if trial is not None:
         trial.grow(vertices)
@@ -118,7 +143,7 @@ def _on_spark(
     if found is None:
         came, remedy = f"the engine {closure.name!r}", "Call in_process() first, or use the engine 'lanes'."
         raise OptionError("an engine that can say on Spark what a batch would change", came, remedy)
-    return Changed(after, found, trial)
+    return DifferenceOnSpark(after, found, trial)
 
 
 def _rebuilt(before: Graph, after: Graph, closure: Reachability, vertices: int) -> Difference:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from dyntc_spark.edges import Edges, EdgeSet
+from dyntc_spark.kernels.components import strong_components
 from dyntc_spark.kernels.cycles import shortest_cycles
 from dyntc_spark.kernels.ids import Indices
-from dyntc_spark.kernels.reach import strong_components
 
 
 def representatives(edges: EdgeSet, vertices: int) -> Indices:

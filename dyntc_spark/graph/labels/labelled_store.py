@@ -34,10 +34,10 @@ from dyntc_spark.errors import (
     StorageError,
     VersionError,
 )
-from dyntc_spark.graph.inputs.kinds import encoded, taken
 from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
-from dyntc_spark.graph.labels.arrow import LabelledArrow
-from dyntc_spark.graph.labels.edges import Batch, LabelledEdges
+from dyntc_spark.graph.inputs.vertex_types import encoded, taken
+from dyntc_spark.graph.labels.labelled_arrow import LabelledArrow
+from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges
 from dyntc_spark.graph.labels.rows import Rows, places_of
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dyntc_spark import DynamicClosure
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import UnknownVertexError, VertexTypeError
-from dyntc_spark.graph.changes.batch import net_effect, only_used
+from dyntc_spark.graph.changes.net_effect import net_effect, only_used
 from dyntc_spark.graph.inputs.read import Ends
 from dyntc_spark.graph.vertices.in_process import VertexTable
 

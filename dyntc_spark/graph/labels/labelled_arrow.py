@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
-from dyntc_spark.graph.inputs.read import read_ends
-from dyntc_spark.graph.labels.edges import LabelledEdges
-from dyntc_spark.graph.questions.asking import Table
+from dyntc_spark.graph.inputs.read import Table, read_ends
+from dyntc_spark.graph.labels.labelled_edges import LabelledEdges
 from dyntc_spark.kernels.ids import Indices
 
 

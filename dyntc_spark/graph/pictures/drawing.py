@@ -8,10 +8,10 @@ from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.explore import content
 from dyntc_spark.graph.explore.page import Page
+from dyntc_spark.graph.inputs.read import Vertex
 from dyntc_spark.graph.older_versions import OlderVersions
 from dyntc_spark.graph.pictures import plots, svg
 from dyntc_spark.graph.pictures.picture import Wanted
-from dyntc_spark.graph.questions.asking import Vertex
 from dyntc_spark.graph.tables.session_tables import SessionTables
 from dyntc_spark.graph.version import Graph
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Pictures:
+class Drawing:
     """Draws a closure.
 
     Parameters

@@ -14,15 +14,11 @@ from dyntc_spark.edges import Edges
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import InputError, MissingColumnError, OptionError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.inputs.read import Ends, read_vertices
+from dyntc_spark.graph.inputs.read import Ends, Vertex, read_vertices
 from dyntc_spark.graph.version import Difference, Graph, Version
 from dyntc_spark.graph.vertices.names import Vertices
 from dyntc_spark.kernels.ids import Indices
 
-#: A Spark DataFrame, a pandas or Arrow table with the columns that are named, or a list of tuples in their order.
-Table: TypeAlias = Any
-#: A value of any type that can be compared; one type in one graph.
-Vertex: TypeAlias = Any
 Unknown: TypeAlias = Literal["raise", "false"]
 
 NO_TARGET: Any = object()

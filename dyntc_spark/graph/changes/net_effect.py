@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,77 +19,12 @@ import pyarrow as pa
 from dyntc_spark.edges import Edges, EdgeSet, edges_of, keys_of
 from dyntc_spark.errors import CycleError, RedundantChangeError
 from dyntc_spark.graph.changes.copies import Recount, net_counts
-from dyntc_spark.graph.inputs.kinds import taken
 from dyntc_spark.graph.inputs.numbering import Changes
+from dyntc_spark.graph.inputs.vertex_types import taken
 from dyntc_spark.graph.version import Graph, Tally
 from dyntc_spark.graph.vertices.names import NewNames, edge_names, names_of
 from dyntc_spark.kernels import edge_keys
 from dyntc_spark.kernels.ids import Flags, Indices
-
-
-class ChangedPairs:
-    """How many pairs a batch made reachable, and how many unreachable: counted when somebody first asks.
-
-    Examples
-    --------
-    >>> ChangedPairs(lambda: (3, 1)).counts
-    (3, 1)
-    """
-
-    __slots__ = ("_count", "_found")
-
-    def __init__(self, count: Callable[[], tuple[int, int] | None] | None = None) -> None:
-        self._count, self._found = count, (0, 0) if count is None else None
-
-    @property
-    def counts(self) -> tuple[int, int] | None:
-        """The two numbers; None where nobody can tell."""
-        if self._count is not None:
-            self._found, self._count = self._count(), None
-        return self._found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ChangedPairs._known, (self.counts,)
-
-    @classmethod
-    def _known(cls, counts: tuple[int, int] | None) -> ChangedPairs:
-        return cls(lambda: counts)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """What a batch did to a closure.
-
-    ``won`` and ``lost`` are counted when they are first asked for: by the words that the batch has changed. Ask before
-    the next batch. They are None after that, after a ``reset``, and where only a job of Spark could tell: for a
-    closure on Spark and a batch that both inserts and deletes, unless the stripes that it changed are in this process.
-
-    Examples
-    --------
-    >>> from dyntc_spark import DynamicClosure
-    >>> c = DynamicClosure.from_edges([("a", "b"), ("c", "d")])
-    >>> done = c.insert([("b", "c")])
-    >>> done.won, done.lost
-    (4, 0)
-    """
-
-    version: int  #: of the closure, now
-    inserted: int = 0  #: edges that are new; in a multigraph their copies
-    deleted: int = 0  #: edges that are gone; in a multigraph their copies
-    ignored: int = 0  #: changes that changed nothing
-    pairs: ChangedPairs = field(default_factory=ChangedPairs, repr=False, compare=False)
-
-    @property
-    def won(self) -> int | None:
-        """Pairs that became reachable; None where nobody can tell."""
-        counts = self.pairs.counts
-        return None if counts is None else counts[0]
-
-    @property
-    def lost(self) -> int | None:
-        """Pairs that became unreachable; None where nobody can tell."""
-        counts = self.pairs.counts
-        return None if counts is None else counts[1]
 
 
 @dataclass(frozen=True, slots=True)
