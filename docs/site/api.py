@@ -14,9 +14,9 @@ from typing import Any
 
 import dyntc_spark
 from dyntc_spark import datasets, errors, importers, session
-from dyntc_spark.graph.closure import Verification
 from dyntc_spark.graph.labels.label_closure import LabelClosure
 from dyntc_spark.graph.labels.labelled_arrow import LabelledArrow
+from dyntc_spark.graph.maintenance import Verification
 from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
 
 CLASSES = [

@@ -1,6 +1,7 @@
 """``DynamicClosure``: which vertices reach which, in a directed graph that changes.
 
-The class is what users see, and no more: each method calls the part that does the work, and has its docstring.
+The class is what users see, and no more. A line `forwarded(...)` is a method that a part does; its signature and its
+docstring are those of the part.
 """
 
 from __future__ import annotations
@@ -10,23 +11,28 @@ from typing import TYPE_CHECKING
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.graph.argument_checks import required_engine
-from dyntc_spark.graph.changes.batch_result import BatchResult
-from dyntc_spark.graph.changes.stream import Stream
-from dyntc_spark.graph.documented import documented_by
+from dyntc_spark.graph.changes.batches import Batches
+from dyntc_spark.graph.changes.streaming import Streaming
+from dyntc_spark.graph.forwarding import forwarded
 from dyntc_spark.graph.inputs.read import Table, Vertex
-from dyntc_spark.graph.maintenance import Verification
-from dyntc_spark.graph.parts import SEEN, Parts
+from dyntc_spark.graph.interop import Attributes, Interop, networkx_edges
+from dyntc_spark.graph.location import Location, StoredVersion
+from dyntc_spark.graph.maintenance import Maintenance
+from dyntc_spark.graph.parts import Parts
+from dyntc_spark.graph.questions.answers import Answers
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
+from dyntc_spark.graph.questions.everyday import EverydayQuestions
 from dyntc_spark.graph.store.following import create_location_views
+from dyntc_spark.graph.store.place import Place
+from dyntc_spark.session import session_at_hand
 
 if TYPE_CHECKING:
     import networkx as nx
     from graphframes import GraphFrame
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from typing_extensions import Self
 
 
-@documented_by(Parts, *SEEN)
 class DynamicClosure(ClosureQuestions):
     """The closure of a directed graph, kept up to date while edges come and go.
 
@@ -84,6 +90,41 @@ class DynamicClosure(ClosureQuestions):
         names: str = "auto",
         multigraph: bool = False,
     ) -> Self:
+        """Make the closure of a graph.
+
+        Parameters
+        ----------
+        edges
+            Columns ``src`` and ``dst``, or pairs, or the name of a table of Spark's catalog; an edge that is there
+            twice counts once. The vertices are the ends of the edges.
+        spark
+            The session in which answers become DataFrames; by default that of ``edges``, else the active one,
+            else a local one that is started when an answer first needs it.
+        engine
+            The name of an engine, or ``"auto"`` for the one that suits most graphs. ``"path_counting"`` takes
+            acyclic graphs only.
+        backend
+            Where the state is kept: ``"local"`` in this process, ``"spark"`` as DataFrames of blocks, ``"auto"`` in
+            this process as long as that has room.
+        vertices
+            Further vertices, which need not have an edge: a list, or a table with the column ``vertex``.
+        src, dst
+            What these columns are called in ``edges``.
+        names
+            Where names of vertices are: ``"driver"``, in this process; ``"spark"``, in a DataFrame, so that only
+            numbers come here; ``"auto"``, on Spark if they come in a DataFrame and are more than 10 million.
+        multigraph
+            Whether to count parallel edges: one that was inserted twice is there until it was deleted twice. Paths are
+            the same. By default an edge is there or not.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from dyntc_spark import DynamicClosure
+        >>> needs = pa.table({"package": ["shop", "web"], "needs": ["web", "tls"]})
+        >>> DynamicClosure.from_edges(needs, src="package", dst="needs").reaches("shop", "tls")
+        True
+        """
         made = Parts.from_edges(
             edges,
             spark,
@@ -99,149 +140,97 @@ class DynamicClosure(ClosureQuestions):
 
     @classmethod
     def open(cls, location: str, version: int | None = None, spark: SparkSession | None = None) -> Self:
-        return cls(Parts.open(location, version, spark))
+        """Open the closure that was saved at a location, and attach it to that.
+
+        Parameters
+        ----------
+        location
+            A path, which has a ``/``, or a schema of the catalog.
+        version
+            An older version, to be asked as of then; such a closure takes no changes. By default the last one.
+        spark
+            The session to read and write in; by default the active one. Without one, a path of this machine is read
+            and written without Spark, and for other locations a local session is started.
+        """
+        spark = session_at_hand(spark)
+        return cls(Parts.read(StoredVersion.at(Place(spark, location), version), spark))
 
     def at(self, version: int) -> Self:
-        return type(self)(self._parts.at(version))
+        """The closure as it was at an older version of its location: it can be asked, but takes no changes."""
+        return self.open(self._parts.attachment.required().place.location, version, self._parts.tables.spark)
 
     @classmethod
     def repair(cls, location: str, spark: SparkSession | None = None, *, version: int | None = None) -> Self:
-        return cls(Parts.repair(location, spark, version=version))
+        """Open a closure of which files are damaged, and mend its location.
+
+        The closure is built again from its edges: those of a checkpoint that is whole, and the log behind it. What is
+        damaged is put aside, into the folder ``_damaged`` of the location, and a new checkpoint is written.
+
+        Where a published version is lost, nothing is changed: the error tells which version can be recovered. With
+        that as ``version`` it becomes the last one, under a new number, and older versions are let go.
+        """
+        spark = session_at_hand(spark)
+        return cls(Parts.read(StoredVersion.damaged(Place(spark, location), version), spark))
 
     # --- asking, beside what every closure answers -----------------------------------------------
 
-    def changes(self, since: int | None = None) -> DataFrame:
-        return self._parts.answers.changes(since)
-
-    def what_if(
-        self,
-        changes: Table,
-        *,
-        strict: bool = False,
-        op: str = "op",
-        src: str = "src",
-        dst: str = "dst",
-        timestamp: str = "timestamp",
-    ) -> DataFrame:
-        return self._parts.questions.what_if(changes, strict=strict, op=op, src=src, dst=dst, timestamp=timestamp)
-
+    changes = forwarded(lambda parts: parts.answers, Answers.changes)
+    what_if = forwarded(lambda parts: parts.questions, EverydayQuestions.what_if)
     # --- changing ------------------------------------------------------------------------------
 
-    def insert(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
-        return self._parts.batches.insert(edges, strict=strict, src=src, dst=dst)
-
-    def insert_at(
-        self, vertex: Vertex, sources: Iterable[Vertex] = (), targets: Iterable[Vertex] = (), *, strict: bool = False
-    ) -> BatchResult:
-        return self._parts.batches.insert_at(vertex, sources, targets, strict=strict)
-
-    def delete(self, edges: Table, *, strict: bool = False, src: str = "src", dst: str = "dst") -> BatchResult:
-        return self._parts.batches.delete(edges, strict=strict, src=src, dst=dst)
-
-    def apply(
-        self,
-        changes: Table,
-        *,
-        strict: bool = False,
-        batch_id: str | int | None = None,
-        op: str = "op",
-        src: str = "src",
-        dst: str = "dst",
-        timestamp: str = "timestamp",
-    ) -> BatchResult:
-        return self._parts.batches.apply(
-            changes, strict=strict, batch_id=batch_id, op=op, src=src, dst=dst, timestamp=timestamp
-        )
-
-    def drop(self, vertices: Iterable[Vertex] | Table) -> BatchResult:
-        return self._parts.batches.drop(vertices)
-
-    def reset(
-        self, edges: Table, *, vertices: Iterable[Vertex] | Table = (), src: str = "src", dst: str = "dst"
-    ) -> BatchResult:
-        return self._parts.batches.reset(edges, vertices=vertices, src=src, dst=dst)
-
+    insert = forwarded(lambda parts: parts.batches, Batches.insert)
+    insert_at = forwarded(lambda parts: parts.batches, Batches.insert_at)
+    delete = forwarded(lambda parts: parts.batches, Batches.delete)
+    apply = forwarded(lambda parts: parts.batches, Batches.apply)
+    drop = forwarded(lambda parts: parts.batches, Batches.drop)
+    reset = forwarded(lambda parts: parts.batches, Batches.reset)
     # --- views and tables ----------------------------------------------------------------------
 
     create_location_views = staticmethod(create_location_views)
 
-    def publish(self, target: str | None) -> None:
-        self._parts.location.publish(target)
-
+    publish = forwarded(lambda parts: parts.location, Location.publish)
     # --- location ------------------------------------------------------------------------------
 
-    def save(self, location: str, *, record_changes: bool = False, publish: str | None = None) -> None:
-        self._parts.location.save(location, record_changes=record_changes, publish=publish)
-
-    def refresh(self) -> int:
-        return self._parts.location.refresh()
-
-    def vacuum(self, keep: int, *, files: bool = True) -> None:
-        self._parts.location.vacuum(keep, files=files)
-
-    def history(self) -> DataFrame:
-        return self._parts.answers.history()
-
+    save = forwarded(lambda parts: parts.location, Location.save)
+    refresh = forwarded(lambda parts: parts.location, Location.refresh)
+    vacuum = forwarded(lambda parts: parts.location, Location.vacuum)
+    history = forwarded(lambda parts: parts.answers, Answers.history)
     # --- stream --------------------------------------------------------------------------------
 
-    def stream(
-        self,
-        changes: DataFrame,
-        *,
-        checkpoint: str,
-        available_now: bool = False,
-        every: str | None = None,
-        name: str | None = None,
-        record_changes: bool = True,
-        op: str = "op",
-        src: str = "src",
-        dst: str = "dst",
-        timestamp: str = "timestamp",
-    ) -> Stream:
-        return self._parts.streaming.stream(
-            changes,
-            checkpoint=checkpoint,
-            available_now=available_now,
-            every=every,
-            name=name,
-            record_changes=record_changes,
-            op=op,
-            src=src,
-            dst=dst,
-            timestamp=timestamp,
-        )
-
+    stream = forwarded(lambda parts: parts.streaming, Streaming.stream)
     # --- state ---------------------------------------------------------------------------------
 
-    def blocks(self) -> DataFrame:
-        return self._parts.answers.blocks()
-
-    def verify(self) -> Verification:
-        return self._parts.maintenance.verify()
-
-    def on_spark(self, spark: SparkSession | None = None) -> None:
-        self._parts.maintenance.on_spark(spark)
-
-    def in_process(self) -> None:
-        self._parts.maintenance.in_process()
-
-    def use(self, spark: SparkSession) -> None:
-        self._parts.maintenance.use(spark)
-
+    blocks = forwarded(lambda parts: parts.answers, Answers.blocks)
+    verify = forwarded(lambda parts: parts.maintenance, Maintenance.verify)
+    on_spark = forwarded(lambda parts: parts.maintenance, Maintenance.on_spark)
+    in_process = forwarded(lambda parts: parts.maintenance, Maintenance.in_process)
+    use = forwarded(lambda parts: parts.maintenance, Maintenance.use)
     # --- other libraries -----------------------------------------------------------------------
 
     @classmethod
     def from_graphframe(cls, graph: GraphFrame, engine: str = "auto", backend: str = "auto") -> Self:
-        return cls(Parts.from_graphframe(graph, engine, backend))
+        """Make the closure of a GraphFrame; what it says about vertices and edges is kept for `to_graphframe`."""
+        vertices = graph.vertices.withColumnRenamed("id", "vertex")
+        made = cls.from_edges(graph.edges, engine=engine, backend=backend, vertices=vertices)
+        made._parts.interop.attributes = Attributes(graph.vertices, graph.edges)  # noqa: SLF001  (one of this class)
+        return made
 
-    def to_graphframe(self, *, closure: bool = False) -> GraphFrame:
-        return self._parts.interop.to_graphframe(closure=closure)
+    to_graphframe = forwarded(lambda parts: parts.interop, Interop.to_graphframe)
 
     @classmethod
     def from_networkx(
         cls, graph: nx.DiGraph, spark: SparkSession | None = None, engine: str = "auto", backend: str = "auto"
     ) -> Self:
-        return cls(Parts.from_networkx(graph, spark, engine, backend))
+        """Make the closure of a directed graph of NetworkX: its nodes and edges, without their attributes.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from dyntc_spark import DynamicClosure
+        >>> DynamicClosure.from_networkx(nx.DiGraph([(1, 2), (2, 3)])).reaches(1, 3)
+        True
+        """
+        return cls.from_edges(networkx_edges(graph), spark, engine, backend, vertices=list(graph.nodes))
 
     def __repr__(self) -> str:
         return f"DynamicClosure({self._parts.door})"

@@ -8,7 +8,7 @@ import pytest
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import SetupError
-from dyntc_spark.graph import location, parts
+from dyntc_spark.graph import closure, location
 from dyntc_spark.graph.store import place, steps
 from dyntc_spark.graph.store.disk_tables import DiskTables
 from dyntc_spark.graph.store.tables import LeftToSparkError
@@ -47,7 +47,7 @@ def only_spark():
 def without_spark():
     """Have no session at hand, and let whoever starts one fail."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (location, parts):
+        for module in (location, closure):
             patch.setattr(module, "session_at_hand", lambda _: None)
         patch.setattr(place, "session_for", _no_session)
         yield

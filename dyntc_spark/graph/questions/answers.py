@@ -38,27 +38,14 @@ class Answers:
 
     def __init__(self, door: Door, tables: SessionTables, older: OlderVersions) -> None:
         self._door, self._tables, self._older = door, tables, older
-        self._arrow = ArrowAnswers(door, older)
-
-    @property
-    def arrow(self) -> ArrowAnswers:
-        """The same questions, and `history`, answered as Arrow tables: with the state in this process without Spark.
-
-        Examples
-        --------
-        >>> from dyntc_spark import DynamicClosure
-        >>> c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
-        >>> c.arrow.query([("a", "c"), ("c", "a")])["reachable"].to_pylist()
-        [True, False]
-        """
-        return self._arrow
+        self.arrow = ArrowAnswers(door, older)
 
     def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
         """Return whether a path leads from ``src`` to ``dst``; with the state in this process it needs no Spark.
 
         A vertex that the graph does not have is an error, or with ``unknown="false"`` reaches nothing.
         """
-        return self._arrow.reaches(src, dst, unknown)
+        return self.arrow.reaches(src, dst, unknown)
 
     def query(
         self, pairs: Table, *, unknown: UnknownRow | None = None, src: str = "src", dst: str = "dst"
@@ -155,7 +142,7 @@ class Answers:
         The row of kind ``save`` is the start; its counts are those of all batches before. ``won`` and ``lost`` are the
         pairs that a version made reachable and unreachable; null where changes are not recorded.
         """
-        return frame(self._tables.session, self._arrow.history())
+        return frame(self._tables.session, self.arrow.history())
 
     def explain(
         self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"

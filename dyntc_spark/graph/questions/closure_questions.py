@@ -1,30 +1,27 @@
 """The questions that every closure answers, whoever changes it: `DynamicClosure`, or the closure over some labels.
 
-Each method calls the part that does the work, and has its docstring.
+A line `forwarded(...)` is a method that a part does; its signature and its docstring are those of the part.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from dyntc_spark.graph.argument_checks import refuse_copy
-from dyntc_spark.graph.documented import documented_by
-from dyntc_spark.graph.explore.page import Page
-from dyntc_spark.graph.inputs.read import Table, Vertex
-from dyntc_spark.graph.parts import SEEN, Parts
+from dyntc_spark.graph.forwarding import forwarded
+from dyntc_spark.graph.interop import Interop
+from dyntc_spark.graph.maintenance import Maintenance
+from dyntc_spark.graph.parts import Parts
+from dyntc_spark.graph.pictures.drawing import Drawing
+from dyntc_spark.graph.questions.answers import Answers
 from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
-from dyntc_spark.graph.questions.numbered import NO_TARGET, Unknown
-from dyntc_spark.graph.questions.ranking import By
-from dyntc_spark.graph.tables.joins import UnknownRow
+from dyntc_spark.graph.questions.everyday import EverydayQuestions
+from dyntc_spark.graph.tables.current_views import CurrentViews
 
 if TYPE_CHECKING:
-    import networkx as nx
-    from matplotlib.axes import Axes
-    from pyspark.sql import DataFrame
     from typing_extensions import Self
 
 
-@documented_by(Parts, *SEEN)
 class ClosureQuestions:
     """What can be asked of a closure, and how it is shown.
 
@@ -41,6 +38,20 @@ class ClosureQuestions:
         refuse_copy(repr(self))
 
     def close(self) -> None:
+        """Let go of all that the closure has here and on Spark, and of its location; what was saved there stays.
+
+        A ``with`` statement does so at its end. Whatever is asked or changed afterwards is a ``ClosedError``. Answers
+        that were given stay, and so do views, at the last version. Stop a stream before.
+
+        Examples
+        --------
+        >>> from dyntc_spark import DynamicClosure
+        >>> with DynamicClosure.from_edges([("a", "b")]) as c:
+        ...     c.reaches("a", "b")
+        True
+        >>> c
+        DynamicClosure(closed)
+        """
         self._parts.close()
 
     def __enter__(self) -> Self:
@@ -58,116 +69,49 @@ class ClosureQuestions:
 
     @property
     def arrow(self) -> ArrowAnswers:
+        """The same questions, and `history`, answered as Arrow tables: with the state in this process without Spark.
+
+        Examples
+        --------
+        >>> from dyntc_spark import DynamicClosure
+        >>> c = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
+        >>> c.arrow.query([("a", "c"), ("c", "a")])["reachable"].to_pylist()
+        [True, False]
+        """
         return self._parts.answers.arrow
 
-    def reaches(self, src: Vertex, dst: Vertex, *, unknown: Unknown = "raise") -> bool:
-        return self._parts.answers.reaches(src, dst, unknown=unknown)
-
-    def query(
-        self, pairs: Table, *, unknown: UnknownRow | None = None, src: str = "src", dst: str = "dst"
-    ) -> DataFrame:
-        return self._parts.answers.query(pairs, unknown=unknown, src=src, dst=dst)
-
-    def descendants(
-        self,
-        vertex: Vertex | DataFrame,
-        *,
-        reflexive: bool = False,
-        unknown: UnknownRow = "null",
-        column: str = "vertex",
-    ) -> DataFrame:
-        return self._parts.answers.descendants(vertex, reflexive=reflexive, unknown=unknown, column=column)
-
-    def ancestors(
-        self,
-        vertex: Vertex | DataFrame,
-        *,
-        reflexive: bool = False,
-        unknown: UnknownRow = "null",
-        column: str = "vertex",
-    ) -> DataFrame:
-        return self._parts.answers.ancestors(vertex, reflexive=reflexive, unknown=unknown, column=column)
-
-    def pairs(self, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.answers.pairs(reflexive=reflexive)
-
-    def edges(self) -> DataFrame:
-        return self._parts.answers.edges()
-
-    def vertices(self) -> DataFrame:
-        return self._parts.answers.vertices()
-
-    def explain(
-        self, source: Vertex | Table, target: Vertex = NO_TARGET, /, *, src: str = "src", dst: str = "dst"
-    ) -> DataFrame:
-        return self._parts.answers.explain(source, target, src=src, dst=dst)
+    reaches = forwarded(lambda parts: parts.answers, Answers.reaches)
+    query = forwarded(lambda parts: parts.answers, Answers.query)
+    descendants = forwarded(lambda parts: parts.answers, Answers.descendants)
+    ancestors = forwarded(lambda parts: parts.answers, Answers.ancestors)
+    pairs = forwarded(lambda parts: parts.answers, Answers.pairs)
+    edges = forwarded(lambda parts: parts.answers, Answers.edges)
+    vertices = forwarded(lambda parts: parts.answers, Answers.vertices)
+    explain = forwarded(lambda parts: parts.answers, Answers.explain)
 
     def __len__(self) -> int:
         """Return how many vertices there are, as a graph of NetworkX does; ``stats()`` knows edges and pairs."""
         return len(self._parts.door.now.graph.vertices)
 
-    def __contains__(self, asked: Vertex | tuple[Vertex, Vertex]) -> bool:
-        return asked in self._parts.answers
+    __contains__ = forwarded(lambda parts: parts.answers, Answers.__contains__)
 
     # --- everyday questions --------------------------------------------------------------------
 
-    def components(self) -> DataFrame:
-        return self._parts.questions.components()
-
-    def cycles(self) -> DataFrame:
-        return self._parts.questions.cycles()
-
-    def is_acyclic(self) -> bool:
-        return self._parts.questions.is_acyclic()
-
-    def roots(self) -> DataFrame:
-        return self._parts.questions.roots()
-
-    def leaves(self) -> DataFrame:
-        return self._parts.questions.leaves()
-
-    def distance(
-        self,
-        source: Vertex | Table,
-        target: Vertex = NO_TARGET,
-        /,
-        *,
-        unknown: UnknownRow | None = None,
-        src: str = "src",
-        dst: str = "dst",
-    ) -> DataFrame | int | None:
-        return self._parts.questions.distance(source, target, unknown=unknown, src=src, dst=dst)
-
-    def impact(self, top: int = 10, by: By = "ancestors") -> DataFrame:
-        return self._parts.questions.impact(top, by)
-
-    def between(self, source: Vertex, target: Vertex, *, edges: bool = False) -> DataFrame:
-        return self._parts.questions.between(source, target, edges=edges)
-
-    def common_ancestors(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.questions.common_ancestors(a, b, reflexive=reflexive)
-
-    def common_descendants(self, a: Vertex, b: Vertex, *, reflexive: bool = False) -> DataFrame:
-        return self._parts.questions.common_descendants(a, b, reflexive=reflexive)
-
+    components = forwarded(lambda parts: parts.questions, EverydayQuestions.components)
+    cycles = forwarded(lambda parts: parts.questions, EverydayQuestions.cycles)
+    is_acyclic = forwarded(lambda parts: parts.questions, EverydayQuestions.is_acyclic)
+    roots = forwarded(lambda parts: parts.questions, EverydayQuestions.roots)
+    leaves = forwarded(lambda parts: parts.questions, EverydayQuestions.leaves)
+    distance = forwarded(lambda parts: parts.questions, EverydayQuestions.distance)
+    impact = forwarded(lambda parts: parts.questions, EverydayQuestions.impact)
+    between = forwarded(lambda parts: parts.questions, EverydayQuestions.between)
+    common_ancestors = forwarded(lambda parts: parts.questions, EverydayQuestions.common_ancestors)
+    common_descendants = forwarded(lambda parts: parts.questions, EverydayQuestions.common_descendants)
     # --- views, pictures, state ----------------------------------------------------------------
 
-    def create_views(self, prefix: str) -> None:
-        self._parts.views.create_views(prefix)
-
-    def to_networkx(self, *, closure: bool = False) -> nx.DiGraph:
-        return self._parts.interop.to_networkx(closure=closure)
-
-    def plot(
-        self, ax: Axes | None = None, *, around: Vertex | None = None, depth: int = 2, unfold: bool = False
-    ) -> Axes:
-        return self._parts.drawing.plot(ax, around=around, depth=depth, unfold=unfold)
-
-    def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = 2_000) -> Page:
-        return self._parts.drawing.explore(around, depth, most=most)
-
-    def stats(self) -> dict[str, Any]:
-        return self._parts.maintenance.stats()
-
-    def _repr_html_(self) -> str:
-        return self._parts.drawing.html()
+    create_views = forwarded(lambda parts: parts.views, CurrentViews.create_views)
+    to_networkx = forwarded(lambda parts: parts.interop, Interop.to_networkx)
+    plot = forwarded(lambda parts: parts.drawing, Drawing.plot)
+    explore = forwarded(lambda parts: parts.drawing, Drawing.explore)
+    stats = forwarded(lambda parts: parts.maintenance, Maintenance.stats)
+    _repr_html_ = forwarded(lambda parts: parts.drawing, Drawing.html)
