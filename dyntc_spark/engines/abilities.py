@@ -230,3 +230,13 @@ def reach_counts(closure: Reachability, vertices: Indices) -> tuple[Indices, Ind
         below += np.bincount(pairs.sources, minlength=closure.vertices)
         above += np.bincount(pairs.targets, minlength=closure.vertices)
     return below[vertices] - 1, above[vertices] - 1
+
+
+def path_counts(engine: Reachability, pairs: Edges) -> pa.Array | None:
+    """Return the number of paths for each pair, null where it is not known or has more than 38 digits.
+
+    None from an engine that does not count.
+    """
+    if not isinstance(engine, CountsPaths):
+        return None
+    return engine.count_paths(pairs.sources, pairs.targets).known()

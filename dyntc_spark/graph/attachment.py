@@ -35,15 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Attachment:
-    """The location that a closure is attached to, if any, and the way of its batches there.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    views
-        See each version after it was published.
-    """
+    """The location that a closure is attached to, if any, and how its batches get there."""
 
     def __init__(self, door: Door, views: CurrentViews) -> None:
         self.store: Store | None = None

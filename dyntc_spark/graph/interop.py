@@ -83,15 +83,7 @@ def networkx_graph(vertices: pa.Array, edges: Ends) -> nx.DiGraph:
 
 
 class Interop:
-    """The graph and its closure, for other libraries.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    tables
-        The closure as tables of sessions.
-    """
+    """The graph and its closure, for other libraries."""
 
     def __init__(self, door: Door, tables: SessionTables) -> None:
         self._door, self._tables = door, tables

@@ -50,19 +50,7 @@ class StoredVersion(NamedTuple):
 
 
 class Location:
-    """The location of a closure, as users see it.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    attachment
-        Knows the location that the closure is attached to.
-    tables
-        Know the session for answers, in which a location is written, too.
-    views
-        See every version that is read.
-    """
+    """The location of a closure, as users see it."""
 
     def __init__(self, door: Door, attachment: Attachment, tables: SessionTables, views: CurrentViews) -> None:
         self._door, self._attachment, self._tables, self._views = door, attachment, tables, views

@@ -37,18 +37,9 @@ class Verification:
 
 
 class Maintenance:
-    """Moves the state of a closure, and checks it.
+    """Tells the size of the state, moves it, and checks it.
 
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    tables
-        Know the session for answers, which a move to Spark can change.
-    attachment
-        Knows the engine and the backend that were asked for, and the location.
-    views
-        See where the state is.
+    A move changes the session of ``tables``, and the backend that ``attachment`` has a location remember.
     """
 
     def __init__(self, door: Door, tables: SessionTables, attachment: Attachment, views: CurrentViews) -> None:

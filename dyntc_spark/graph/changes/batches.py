@@ -27,17 +27,7 @@ from dyntc_spark.progress import progress
 
 
 class Batches:
-    """Reads batches, has the engine work them out, and commits them.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    attachment
-        Publishes each batch, where the closure is at a location.
-    tables
-        Know the session, for names that are to be on Spark.
-    """
+    """Reads batches, has the engine work them out, and has them published where the closure is at a location."""
 
     def __init__(self, door: Door, attachment: Attachment, tables: SessionTables) -> None:
         self._door, self._attachment, self._tables = door, attachment, tables

@@ -22,19 +22,7 @@ if TYPE_CHECKING:
 
 
 class Streaming:
-    """Starts streams of changes to a closure at a location.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    attachment
-        Knows the location, which remembers micro-batches.
-    batches
-        Apply what comes.
-    location
-        Brings the closure up to date after another writer was first.
-    """
+    """Starts streams of changes to a closure at a location, which remembers the micro-batches."""
 
     def __init__(self, door: Door, attachment: Attachment, batches: Batches, location: Location) -> None:
         self._door, self._attachment, self._batches, self._location = door, attachment, batches, location

@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 
 
 class Drawing:
-    """Draws a closure.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    tables
-        Count on Spark what vertices reach, where the closure is there.
-    attachment
-        Has older versions, where the closure is at a location.
-    """
+    """Draws a closure; ``attachment`` has the older versions that a page shows."""
 
     def __init__(self, door: Door, tables: SessionTables, attachment: Attachment) -> None:
         self._door, self._tables, self._attachment = door, tables, attachment

@@ -24,17 +24,7 @@ from dyntc_spark.lazy_pyspark import is_frame
 
 
 class Answers:
-    """Which vertices reach which, the graph itself, and what became of it.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    tables
-        The closure as tables of sessions.
-    older
-        The older versions of the closure, where it is at a location.
-    """
+    """Which vertices reach which, the graph itself, and how it became so."""
 
     def __init__(self, door: Door, tables: SessionTables, older: OlderVersions) -> None:
         self._door, self._tables, self._older = door, tables, older

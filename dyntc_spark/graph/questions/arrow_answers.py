@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dyntc_spark.edges import Edges
+from dyntc_spark.engines.abilities import path_counts
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError, UnreachableError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.read import Ends, Table, Vertex, read_ends, read_vertices
-from dyntc_spark.graph.questions.counting import path_counts
 from dyntc_spark.graph.questions.everyday_arrow import EverydayArrow
 from dyntc_spark.graph.questions.numbered import (
     NO_TARGET,

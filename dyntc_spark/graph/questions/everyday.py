@@ -31,15 +31,7 @@ if TYPE_CHECKING:
 
 
 class EverydayQuestions:
-    """Questions to a closure, answered as Spark DataFrames.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    tables
-        The closure as tables of sessions.
-    """
+    """Questions to a closure, answered as Spark DataFrames."""
 
     def __init__(self, door: Door, tables: SessionTables) -> None:
         self._door, self._tables = door, tables

@@ -40,13 +40,7 @@ from dyntc_spark.session import session_for
 
 
 class EverydayArrow:
-    """Questions to a closure, answered as Arrow tables.
-
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    """
+    """Questions to a closure, answered as Arrow tables."""
 
     def __init__(self, door: Door) -> None:
         self._door = door

@@ -28,15 +28,7 @@ _DETAILS = pa.map_(pa.string(), pa.string())
 
 
 class CurrentViews:
-    """The views of a closure in all sessions; a batch brings them to its version.
-
-    Parameters
-    ----------
-    door
-        The way to the closure. When it had to build the closure again, the views are made anew.
-    tables
-        The closure as tables of sessions.
-    """
+    """The views of a closure in all sessions; a batch brings them to its version."""
 
     def __init__(self, door: Door, tables: SessionTables) -> None:
         self._door, self._tables = door, tables

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dyntc_spark.engines.abilities import InLanes, rows_on_spark
+from dyntc_spark.engines.abilities import InLanes, path_counts, rows_on_spark
 from dyntc_spark.engines.algebraic.path_numbers import COUNT
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.engines.lanes.runs import Layout
-from dyntc_spark.graph.questions.counting import path_counts
 from dyntc_spark.graph.questions.structure import representatives
 from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices

@@ -23,12 +23,7 @@ from dyntc_spark.session import is_connect, session_for
 class SessionTables:
     """The tables that sessions have of a closure.
 
-    Parameters
-    ----------
-    door
-        The way to the closure.
-    spark
-        The session for answers; None: the active one, or a local one that is started when it is first needed.
+    ``spark`` is the session for answers; None: the active one, or a local one that is started when it is first needed.
     """
 
     def __init__(self, door: Door, spark: SparkSession | None) -> None:
