@@ -22,7 +22,7 @@ from dyntc_spark.kernels.ids import Flags, Indices
 
 #: Vertices are numbered below this.
 MOST_VERTICES = 2**31 - 1
-#: So many changes are noted, at least, before a pass over a set brings them in.
+#: How many changes are noted, at least, before a pass over a set brings them in.
 LEAST_CHANGES = 1024
 #: Keys from which on they are sorted by their ends, where there are not many more vertices than these.
 MANY_KEYS = 1 << 12

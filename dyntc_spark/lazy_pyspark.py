@@ -50,7 +50,7 @@ def pyspark_module(name: str) -> Any:  # noqa: ANN401  (a module is whatever it 
 
 
 def is_loaded() -> bool:
-    """Return whether pyspark was imported by anybody; where it was not, nobody has a session."""
+    """Return whether pyspark was imported by anybody; where it was not, there is no session."""
     return "pyspark.sql" in sys.modules
 
 

@@ -206,7 +206,7 @@ def _find_delta_jars(ivy: Path) -> list[Path]:
 
 
 def _fetch(coordinate: str, ivy: Path) -> None:
-    """Let Spark bring a jar and what it needs into ``ivy``, in a process of its own: its chatter stays unseen."""
+    """Let Spark bring a jar and what it needs into ``ivy``, in another process, so that its output is not shown."""
     _log.info("fetching %s", coordinate)
     empty = scratch() / "empty.py"
     empty.touch()

@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar of tqdm, on a terminal and in a notebook; nothing elsewhere."""
+"""How far a long piece of work is: a bar of tqdm, on a terminal and in a notebook only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Progress:
 def progress(what: str, total: int, stream: TextIO | None = None) -> Iterator[Progress]:
     """Show how far the work inside ``with`` is, from the second on that it takes longer than that.
 
-    A thread of its own brings the bar up to date, so that the time goes on during one long step, and takes it away at
+    A thread brings the bar up to date, so that the time continues during one long step, and removes it at
     the end. Work inside of work has the bar for itself until it is done.
     """
     shown, out = Progress(what, total), stream or sys.stderr

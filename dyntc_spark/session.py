@@ -80,7 +80,7 @@ def local(
         raise SessionError(
             "a process that does not use Spark Connect",
             "one that does (a remote session was made here, or SPARK_REMOTE is set)",
-            "Use the remote session, or start the local one in a process of its own.",
+            "Use the remote session, or start the local one in another process.",
         )
     existing = _active()
     if existing is not None:
@@ -255,7 +255,7 @@ def _has_catalog(spark: SparkSession) -> bool:
     """Return whether the class of the session's catalog is on the class path; without it no query runs at all."""
     try:
         spark.catalog.currentDatabase()
-    except Exception:  # noqa: BLE001  (whatever it is, a session without Delta is better)
+    except Exception:  # noqa: BLE001  (a session without Delta is better than none)
         return False
     return True
 

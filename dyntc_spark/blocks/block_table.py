@@ -1,4 +1,4 @@
-"""Blocks as a table that a user can look at: a row a block, whatever backend they are on."""
+"""Blocks as a table that a user can look at: a row a block, on any backend."""
 
 from __future__ import annotations
 

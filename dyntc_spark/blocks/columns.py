@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 #: A row of a relation: a number, and the numbers that it is related to.
 ROWS = "number int, reached array<int>"
-LEAST_NUMBERS = 11  #: Spark compiles a shorter list of constants into the query, each time anew
+LEAST_NUMBERS = 11  #: Spark compiles a shorter list of constants into the query, each time again
 LONG_LIST, MOST_RUNS = 1000, 100  #: more numbers than this are named by their runs, if these are few
 
 

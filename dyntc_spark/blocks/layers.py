@@ -5,9 +5,9 @@ copies no others: they stay where they are, in older layers. The driver knows wh
 use. So
 
 - a read asks only the layers that have a wanted row, and Spark filters by the key;
-- a layer of which no row is in use is dropped, with what Spark has cached of it.
+- a layer of which no row is in use is dropped, with its blocks in Spark's cache.
 
-Whoever writes decides how many layers there may be: it writes rows again that have not changed. `absorbed` proposes
+The caller decides how many layers there may be: it writes rows again that have not changed. `absorbed` proposes
 which.
 """
 
@@ -38,7 +38,7 @@ class Layer:
     kept: Kept
     keys: Indices  #: of the rows in use, ascending
     written: int  #: how many rows there are
-    revised: int = 0  #: layers of which it was made, one of the other, so that their plans are part of its plan
+    revised: int = 0  #: how many layers it was made from, one after the other: their plans are part of its plan
 
     def without(self, keys: Indices) -> Layer:
         """Return the layer when other rows have taken the place of some."""
@@ -47,7 +47,7 @@ class Layer:
 
 
 class Layers(Sequence[Layer]):
-    """Rows in layers, the oldest first; a value, of which a write makes another one.
+    """Rows in layers, the oldest first; a value, and a write makes a new one.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Layers(Sequence[Layer]):
         return layer.kept.frame.where(among(self._key, keys))
 
     def replaced(self, keys: Indices, new: Layer) -> Layers:
-        """Return the layers when a new one has taken the place of the rows with these keys, and of its own."""
+        """Return the layers after a new one has replaced the rows with these keys, and those with its own keys."""
         gone = np.union1d(keys, new.keys)
         left = [layer for older in self if len((layer := older.without(gone)).keys)]
         return Layers(self.backend, self._key, [*left, new])

@@ -143,7 +143,7 @@ class ManagedTable(Lineage):
         self._tables: set[str] = set()
 
     def keep(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
-        """Write a table of its own, and read the reports back from it if there are any."""
+        """Write a new table, and read the reports back from it if there are any."""
         table = f"{self._prefix}dyntc_{uuid.uuid4().hex}"
         self._tables.add(table)
 
@@ -158,7 +158,7 @@ class ManagedTable(Lineage):
         return Kept(kept.drop("reports"), kept), found
 
     def persist(self, frame: DataFrame, description: str, run: RunAction) -> tuple[Kept, pa.Table]:
-        """Write a table of its own."""
+        """Write a new table."""
         return self.keep(frame, description, run)
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class Placement:
         return self.route(frame.select(self.part(F.col("bi"), F.col("bj")), "*")).drop("part")
 
     def route(self, frame: DataFrame) -> DataFrame:
-        """Bring the rows of each part together in a partition of its own."""
+        """Bring the rows of each part together in one partition."""
         if hasattr(frame, "repartitionById"):
             return frame.repartitionById(self.parts, F.col("part"))
         return frame.repartition(self.parts, F.col("part"))  # Spark 4.0: parts may share a partition

@@ -32,7 +32,7 @@ AT_A_TIME = 64  #: cells that a task hands on at a time
 def state_from_single_task(
     backend: SparkBackend, what: str, kinds: Mapping[str, Kind], make: Callable[[], Made]
 ) -> tuple[SparkState, dict[int, Block]]:
-    """Let one task make a state of these kinds: one job. Give the state, and what the task tells.
+    """Let one task make a state of these kinds: one job. Return the state, and what the task reports.
 
     ``make`` travels to the task with all that it refers to.
     """

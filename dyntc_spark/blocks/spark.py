@@ -374,7 +374,7 @@ class SparkBackend(Backend):
         return self._checked(*self._lineage.keep(frame, description, self._action))
 
     def persist(self, description: str, frame: DataFrame) -> tuple[Kept, pa.Table]:
-        """Materialise ``frame`` as `keep` does, with its plan: Spark itself makes good a loss. One job."""
+        """Materialise ``frame`` as `keep` does, with its plan: Spark itself repairs a loss. One job."""
         return self._checked(*self._lineage.persist(frame, description, self._action))
 
     @staticmethod

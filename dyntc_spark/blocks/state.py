@@ -174,7 +174,7 @@ def check_name(name: str) -> str:
     if not _NAME.match(name):
         raise MatrixNameError("a matrix name of letters, digits and underscores", repr(name), "Rename the matrix.")
     if _COLUMNS.match(name):
-        raise MatrixNameError("a matrix name that no column of ours has", repr(name), "Rename the matrix.")
+        raise MatrixNameError("a matrix name that no column of a state has", repr(name), "Rename the matrix.")
     return name
 
 
@@ -185,7 +185,7 @@ def _check_distinct(names: tuple[str, ...]) -> None:
     for name in names:
         if name.lower() in seen:
             raise MatrixNameError(
-                "a name of its own for each matrix", f"{seen[name.lower()]!r} and {name!r}", "Rename one with select()."
+                "a different name for each matrix", f"{seen[name.lower()]!r} and {name!r}", "Rename one with select()."
             )
         seen[name.lower()] = name
 

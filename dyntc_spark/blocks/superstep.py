@@ -199,7 +199,7 @@ class Operation(ABC, Generic[Result]):
                 strip.require_along(axis, upright=strip.upright)
 
     def hollow(self) -> Operation[Result]:
-        """The same operation with hollow strips, for when the slices travel by a join of their own."""
+        """The same operation with hollow strips, for when the slices come by another join."""
         held = {each.name: getattr(self, each.name) for each in fields(self)}
         hollow: dict[str, Any] = {name: strip.hollow() for name, strip in held.items() if isinstance(strip, Strip)}
         return replace(self, **hollow)

@@ -189,5 +189,5 @@ def error_row(error: DyntcError) -> dict[str, Any]:
 
 
 def error_batch(error: DyntcError) -> pa.RecordBatch:
-    """Return the report of an error as a batch of its own."""
+    """Return the report of an error as a batch."""
     return pa.RecordBatch.from_arrays([pa.array([[error_row(error)]], REPORT_TYPE)], names=["reports"])

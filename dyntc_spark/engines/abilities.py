@@ -59,7 +59,7 @@ class RowsOnSpark(Protocol):
         """The closure as it is on Spark: ``number int`` and ``reached array<int>``, sorted; the vertex itself included.
 
         None when the state is in this process. With ``look`` one small job looks first whether Spark still has the
-        state: a DataFrame over blocks that are lost would fail in the hands of whoever works it out.
+        state: a DataFrame over blocks that are lost would fail when it is worked out.
         """
 
 
@@ -95,7 +95,7 @@ class RemembersChanges(Protocol):
     def changes(self) -> tuple[Edges, Edges] | None:
         """The pairs that the last batch made reachable, and those that it made unreachable, each sorted.
 
-        None where there is no last batch, or nobody knows any more.
+        None where there is no last batch, or where it is no longer known.
         """
 
 
@@ -122,10 +122,10 @@ class ChangesOnSpark(Protocol):
 
 @runtime_checkable
 class TakesSnapshots(Protocol):
-    """A closure of which long questions can be asked while batches go on."""
+    """A closure of which long questions can be asked while batches are applied."""
 
     def snapshot(self) -> Reachability:
-        """Return a closure that answers as this one does now, whatever this one does later."""
+        """Return a closure that answers as this one does now, also after later batches."""
 
 
 @runtime_checkable
@@ -149,7 +149,7 @@ class Selective(Protocol):
 
 @runtime_checkable
 class CountsPaths(Protocol):
-    """An engine that tells how many paths lead from one vertex to another."""
+    """An engine that counts the paths from one vertex to another."""
 
     def count_paths(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> PathCounts:
         """Return ``counts``, and whether each is ``exact`` or only a lower bound."""
@@ -195,12 +195,12 @@ def blocks_of(closure: Reachability, spark: SparkSession) -> DataFrame:
 
 
 def rows_on_spark(closure: Reachability, spark: SparkSession, *, look: bool = False) -> DataFrame | None:
-    """Return the rows of a closure on Spark; None where they are in this process, or nobody can read them there."""
+    """Return the rows of a closure on Spark; None where they are in this process, or cannot be read there."""
     return closure.rows(spark, look=look) if isinstance(closure, RowsOnSpark) else None
 
 
 def changes_of(closure: Reachability) -> tuple[Edges, Edges] | None:
-    """Return the pairs that the last batch made reachable and unreachable; None where nobody remembers."""
+    """Return the pairs that the last batch made reachable and unreachable; None where they are not remembered."""
     return closure.changes() if isinstance(closure, RemembersChanges) else None
 
 

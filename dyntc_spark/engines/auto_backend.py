@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class AutoBackend(Engine):
-    """An engine of some kind, in this process or on Spark, wherever its state fits.
+    """An engine of some class, in this process while its state fits there, else on Spark.
 
     Parameters
     ----------

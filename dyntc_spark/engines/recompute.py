@@ -1,6 +1,6 @@
 """The engine ``recompute``: the closure built again from the edges at every batch.
 
-It keeps what ``lanes`` keeps and answers as ``lanes`` does; only the policy is another. A batch costs what a build
+It keeps what ``lanes`` keeps and answers as ``lanes`` does; only the policy differs. A batch costs what a build
 costs, however small it is. It is what the other engines are measured against.
 """
 
@@ -27,7 +27,7 @@ class Recompute(Lanes):
     name: ClassVar[str] = "recompute"
 
     def apply(self, inserted: Edges, deleted: Edges) -> None:
-        """Insert and delete edges: as much work as ``init``, whatever the batch."""
+        """Insert and delete edges: as much work as ``init``."""
         n = self.vertices
         edges = EdgeSet.of(self.edges).replaced(checked(inserted, n), checked(deleted, n))
         self.init(edges.edges, n)

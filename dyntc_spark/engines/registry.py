@@ -101,7 +101,7 @@ def create(
         names = ", ".join(map(repr, BACKENDS))
         raise OptionError(f"a backend called {names}", f"{backend!r}", "Leave it out to have one chosen.")
     if budget < 0:
-        raise OptionError("a budget of so many bytes", f"{budget}", "Leave it out for 1 GiB.")
+        raise OptionError("a budget of 0 bytes or more", f"{budget}", "Leave it out for 1 GiB.")
     on_spark = cache(lambda: spark if isinstance(spark, SparkBackend) else SparkBackend(session_for(spark)))
     kind = ENGINES[ALIASES.get(name, name)]
     if backend == "auto":

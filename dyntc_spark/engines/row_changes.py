@@ -1,4 +1,4 @@
-"""Rows of two closures compared by Spark: wherever the rows of a vertex are, they meet by its number.
+"""Rows of two closures compared by Spark: a join by the number of their vertex.
 
 It takes both rows of every vertex through a shuffle, four bytes a pair. So it is what remains where nothing smaller can
 be compared: ``lanes`` compares words (``lanes.changes``).
@@ -24,7 +24,7 @@ def nothing_changed(spark: SparkSession) -> DataFrame:
 
 
 def rows_compared(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Return the pairs of which one closure has only one: the columns `CHANGED`. No job.
+    """Return the pairs that only one of the two closures has: the columns `CHANGED`. No job.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def numbers_read(backend: Backend, most: float) -> float:
 
 
 def held_bytes(state: State) -> int | None:
-    """Bytes of the blocks of a state in this process; None for one that is elsewhere, where it would take a job."""
+    """Bytes of the blocks of a state in this process; None for one on Spark, where it would take a job."""
     if not isinstance(state, LocalState):
         return None
     return sum(codec.stored_size(block) for blocks in state.blocks.values() for block in blocks.values())

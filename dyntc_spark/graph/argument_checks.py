@@ -11,7 +11,7 @@ _LONGEST_ID = 500
 
 
 def required_engine(given: object) -> Engine:
-    """Return an engine; edges, nothing, or whatever else is given to the class itself is an error that says how."""
+    """Return an engine; anything else that is given to the class itself is an error that says what to call."""
     if isinstance(given, Engine):
         return given
     raise InputError(

@@ -112,7 +112,7 @@ class Attachment:
             self.publish("record", recording=True)
 
     def _changes_of(self, version: Version, store: Store) -> pa.Table | StoredDifference | None:
-        """Return what is to be recorded of a version that the engine is at; None where nobody can tell now."""
+        """Return the changes to record of the engine's version; None where they are not known now."""
         if not store.recording:
             return None
         try:

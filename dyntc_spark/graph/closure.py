@@ -147,7 +147,7 @@ class DynamicClosure(ClosureQuestions):
         location
             A path, which has a ``/``, or a schema of the catalog.
         version
-            An older version, to be asked as of then; such a closure takes no changes. By default the last one.
+            An older version; such a closure can be asked, but takes no changes. By default the last one.
         spark
             The session to read and write in; by default the active one. Without one, a path of this machine is read
             and written without Spark, and for other locations a local session is started.
@@ -161,13 +161,13 @@ class DynamicClosure(ClosureQuestions):
 
     @classmethod
     def repair(cls, location: str, spark: SparkSession | None = None, *, version: int | None = None) -> Self:
-        """Open a closure of which files are damaged, and mend its location.
+        """Open a closure whose files are damaged, and repair its location.
 
         The closure is built again from its edges: those of a checkpoint that is whole, and the log behind it. What is
         damaged is put aside, into the folder ``_damaged`` of the location, and a new checkpoint is written.
 
-        Where a published version is lost, nothing is changed: the error tells which version can be recovered. With
-        that as ``version`` it becomes the last one, under a new number, and older versions are let go.
+        Where a published version is lost, nothing is changed: the error names the version that can be recovered. With
+        that as ``version`` it becomes the last one, under a new number, and older versions are removed.
         """
         spark = session_at_hand(spark)
         return cls(Parts.read(StoredVersion.damaged(Place(spark, location), version), spark))

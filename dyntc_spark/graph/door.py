@@ -5,7 +5,7 @@ place when it is done. The closure itself is in an engine that a batch changes i
 
 - what needs no engine is answered from ``now``, without waiting;
 - what needs it is asked through `Door.ask`, one question at a time, and waits for a batch to be done or undone;
-- what takes long is asked through `Door.ask_apart`: it waits only until the rows are copied, and then holds up nobody;
+- what takes long is asked through `Door.ask_apart`: it waits only until the rows are copied, and then blocks nobody;
 - a batch, a move and whatever else changes something is done within `Door.changing`. Whoever comes to ask
   while a batch waits lets it go first, so that a batch waits for the questions that are under way, and no others.
 
@@ -68,8 +68,8 @@ class Door:
         self._changed: tuple[Version, DifferenceOnSpark] | None = None  # where something had to be built for it
         self._closed = False
         self._behind = False  # whether the engine may have another closure than the version that is current
-        self._gate = threading.RLock()  # held by whoever changes something, also while that waits
-        self._lock = threading.RLock()  # held by whoever uses the engine
+        self._gate = threading.RLock()  # held during a change, also while that waits
+        self._lock = threading.RLock()  # held while the engine is used
         self.publish(self._now)
 
     def __reduce__(self) -> NoReturn:
@@ -91,7 +91,7 @@ class Door:
 
         The question itself must not come here again: a batch may be waiting between the two.
         """
-        with self._gate:  # let whoever waits to change something go first
+        with self._gate:  # a change that waits goes first
             pass
         with self._lock:
             self.require_open()
@@ -130,7 +130,7 @@ class Door:
     def changed(self, spark: SparkSession, *, look: bool = False) -> tuple[Version, DifferenceOnSpark | None]:
         """Return a version with what its batch has changed, as it is on Spark; None where the closure is here.
 
-        With ``look`` one small job looks first whether Spark has what is to be compared.
+        With ``look`` one small job looks first whether Spark has the blocks to compare.
         """
 
         def remembered(version: Version, closure: Reachability) -> tuple[Version, DifferenceOnSpark | None]:
@@ -153,7 +153,7 @@ class Door:
     def counting(self, number: int) -> Callable[[], tuple[int, int] | None]:
         """Return what counts the pairs that the batch of a version has made reachable, and unreachable.
 
-        It gives None once that is no longer the current version, and keeps nothing of a closure that nobody uses.
+        It gives None once that is no longer the current version, and keeps no reference to the closure.
         """
         known = weakref.ref(self)
 
@@ -190,7 +190,7 @@ class Door:
     def advance(self, act: Callable[[], None], mend: Callable[[], None] | None = None) -> None:
         """Let the engine do what leads to another version, which `publish` is to make the current one.
 
-        An engine does all or nothing, unless it is interrupted. ``mend`` makes good a loss of blocks; by default
+        An engine does all or nothing, unless it is interrupted. ``mend`` repairs a loss of blocks; by default
         the closure of the current version is built again.
         """
         self.restore()
@@ -202,13 +202,13 @@ class Door:
             raise
 
     def close(self) -> None:
-        """Let engine and version go; whatever is asked or changed from now on is an error. Again, it does nothing."""
+        """Drop engine and version; every later question or change is an error. A second call does nothing."""
         with self._gate, self._lock:
             self._now, self._difference, self._changed = Version(), None, None
             self.engine, self._closed = Recompute(), True
 
     def require_open(self) -> None:
-        """Refuse whatever is asked of a closure that was closed."""
+        """Refuse questions to a closure that was closed."""
         if self._closed:
             raise ClosedError("a closure that is open", "one that was closed", "Open it again, or build another one.")
 
@@ -219,18 +219,18 @@ class Door:
         self._changed = None
 
     def move(self, act: Callable[[Engine], Engine]) -> None:
-        """Go on with another engine that has the same closure."""
+        """Continue with another engine that has the same closure."""
         self.restore()
         self.engine = retry_after_loss(lambda: act(self.engine), self._mend)
         self.publish(self._now)
 
     def replace(self, engine: Engine) -> None:
-        """Go on with an engine that has no closure yet: it builds that of the current version."""
+        """Continue with an engine that has no closure yet: it builds that of the current version."""
         self.engine, self._behind = engine, True
         self.restore()
 
     def restore(self) -> None:
-        """Bring the engine back to the current version, where a batch that was not published has left it elsewhere."""
+        """Bring the engine back to the current version, if a batch that was not published has changed it."""
         if not self._behind:
             return
         graph = self._now.graph
@@ -240,7 +240,7 @@ class Door:
             raise StorageError(
                 f"to bring the closure back to version {self._now.number}, after a batch that was not published",
                 f"{type(error).__name__}: {brief(error)}",
-                "Nothing is answered or changed before that succeeds: try again, or open the location anew.",
+                "Nothing is answered or changed before that succeeds: try again, or open the location again.",
             ) from error
         self.publish(self._now)
 

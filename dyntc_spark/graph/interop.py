@@ -35,7 +35,7 @@ class Attributes:
         return found if self.vertices is None else found.join(self.vertices, "id", "left")
 
     def of_edges(self, edges: DataFrame) -> DataFrame:
-        """Return edges with their attributes, each as often as it was there; null for those that were not."""
+        """Return edges with their attributes, as many rows as it had; null for edges that were not there."""
         return edges if self.edges is None else edges.join(self.edges, ["src", "dst"], "left")
 
 
@@ -61,7 +61,7 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> GraphFrame:
         ) from error
 
 
-def networkx_edges(graph: Any) -> list[tuple[Hashable, Hashable]]:  # noqa: ANN401  (a graph, or whatever came)
+def networkx_edges(graph: Any) -> list[tuple[Hashable, Hashable]]:  # noqa: ANN401  (a graph, or any object)
     """Return the edges of a directed graph of NetworkX; an undirected one is refused."""
     if not hasattr(graph, "is_directed") or not graph.is_directed():
         raise InputError("a directed graph of NetworkX", f"{type(graph).__name__}", "Call its to_directed() first.")

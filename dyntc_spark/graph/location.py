@@ -29,7 +29,7 @@ class StoredVersion(NamedTuple):
     place: Place
     commits: Commits  #: all of the place
     upto: Commits  #: those up to the version
-    found: Recovered | None = None  #: what is to be mended
+    found: Recovered | None = None  #: what to mend
 
     @classmethod
     def at(cls, place: Place, version: int | None = None) -> StoredVersion:
@@ -39,7 +39,7 @@ class StoredVersion(NamedTuple):
 
     @classmethod
     def damaged(cls, place: Place, version: int | None) -> StoredVersion:
-        """Find what can be recovered at a place of which files are damaged."""
+        """Find what can be recovered at a place whose files are damaged."""
         found = recover(place, version)
         return cls(place, found.commits, found.commits.upto(found.version), found)
 
@@ -59,7 +59,7 @@ class Location:
         """Read a version and attach the closure, which is new, to its place; mend the place where that is wanted."""
         store, engine = Store(stored.place, stored.commits), self._door.engine
         loaded = store.load(stored.upto, repairing=stored.found is not None)
-        graph, start = loaded.graph, loaded.checkpoint if stored.found is None else None  # a repair writes it anew
+        graph, start = loaded.graph, loaded.checkpoint if stored.found is None else None  # a repair writes it again
         retry_after_loss(lambda: begin(engine, graph, start), lambda: None)
         self._attachment.asked, self._attachment.store = stored.asked, store
         self._attachment.is_past = stored.found is None and stored.upto.head.version < stored.commits.head.version
@@ -134,7 +134,7 @@ class Location:
     def refresh(self) -> int:
         """Bring the closure to the last version at its location, and give that.
 
-        A reader follows a writer by this, and a writer goes on by it after a ``ConflictError``.
+        A reader follows a writer by this, and a writer continues by it after a ``ConflictError``.
         """
         with self._door.changing():
             store, attachment = self._attachment.required(), self._attachment
@@ -148,7 +148,7 @@ class Location:
             return self._door.now.number
 
     def vacuum(self, keep: int, *, files: bool = True) -> None:
-        """Let older versions go, but for the last ``keep``; ``history`` still tells about them.
+        """Remove older versions, but for the last ``keep``; ``history`` still lists them.
 
         ``files``: whether to put small files together, and to remove those that Delta's retention period allows
         to remove; by default it is a week.

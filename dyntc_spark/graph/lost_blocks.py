@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from dyntc_spark.errors import LostBlocksError
 
-#: So many losses during one operation are survived.
+#: The most losses during one operation that are repaired.
 MOST_LOSSES = 3
 
 _log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _Answer = TypeVar("_Answer")
 
 
 def retry_after_loss(act: Callable[[], _Answer], mend: Callable[[], None]) -> _Answer:
-    """Do something again after blocks were lost; ``mend`` makes good the loss, and may meet with one itself."""
+    """Do something again after blocks were lost; ``mend`` repairs the loss, and blocks may be lost during that, too."""
 
     def mended() -> _Answer:
         mend()

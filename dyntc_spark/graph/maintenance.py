@@ -66,7 +66,7 @@ class Maintenance:
             self._views.show()
 
     def use(self, spark: SparkSession) -> None:
-        """Go on in another session, for example after the one in use was stopped.
+        """Continue in another session, for example after the one in use was stopped.
 
         The closure is built again from its edges, unless its state is in this process for good
         (``backend="local"``). Views and streams belong to their session: create and start them again.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Parts:
     """The parts of a closure. Each gets the door to the closure, and the parts below it that it needs.
 
-    None of them knows the whole, so that a closure that nobody uses is gone at once, with its state.
+    None of them knows the whole, so that a closure without references is freed at once, with its state.
 
     Parameters
     ----------

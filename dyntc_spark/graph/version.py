@@ -22,7 +22,7 @@ from dyntc_spark.kernels.ids import Indices
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A version of the graph: its edges, and the table that numbers their ends. A value, which nobody changes."""
+    """A version of the graph: its edges, and the table that numbers their ends. An immutable value."""
 
     vertices: Vertices = field(default_factory=VertexTable)
     edges: EdgeSet = field(default_factory=lambda: EdgeSet.of(Edges.of()))
@@ -141,7 +141,7 @@ class Difference:
 
     @classmethod
     def remembered(cls, before: Graph, after: Graph, closure: Reachability) -> Difference | None:
-        """Compare two versions as far as that takes no work; None where it does."""
+        """Compare two versions if that takes no work; else return None."""
         if before.origin is not after.origin:
             return None
         if before.edges is after.edges:
@@ -151,7 +151,7 @@ class Difference:
 
     @property
     def rows(self) -> Indices:
-        """The vertices that reach others now than before."""
+        """The vertices whose descendants differ."""
         return np.unique(np.concatenate([self.gained.sources, self.lost.sources]))
 
     def named(self) -> tuple[Ends, pa.Array]:
@@ -169,7 +169,7 @@ class Difference:
 
 
 def renumbered(before: Graph, after: Graph) -> tuple[Graph, Graph]:
-    """Return two versions with tables of their own in the numbers of one; those of the second stay."""
+    """Return two versions with different tables in the numbers of one table; those of the second stay."""
     table, numbers = united(after.vertices, before.vertices)
     edges = before.edges.edges
     edges = Edges(numbers[edges.sources], numbers[edges.targets])

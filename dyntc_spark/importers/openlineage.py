@@ -123,7 +123,7 @@ class OpenLineage:
         for event in events:
             self._take(event, before)
         changed = sorted((edge, not was) for edge, was in before.items() if was != (self._owners[edge] > 0))
-        self._owners += Counter()  # forget those that nobody tells of
+        self._owners += Counter()  # forget those that no event names
         op = pa.array(["insert" if there else "delete" for _, there in changed], pa.string())
         columns = zip(*(edge for edge, _ in changed), strict=True) if changed else ((), (), ())
         names = ["op", "src", "dst", "label"]

@@ -113,7 +113,7 @@ def _cache_folder() -> str | None:
             return str(folder)
         refused.append(f"'{folder}' cannot be written")
     _log.warning(
-        "No folder for compiled code is private to this user, so each process compiles anew: %s. "
+        "No folder for compiled code is private to this user, so each process compiles again: %s. "
         "NUMBA_CACHE_DIR can name another one.",
         "; ".join(refused),
     )

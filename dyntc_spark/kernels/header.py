@@ -1,4 +1,4 @@
-"""What every stored payload begins with: a magic, a format version, fields of its own, and a checksum.
+"""What every stored payload begins with: a magic, a format version, its fields, and a checksum.
 
 The checksum is a CRC-32 of all that lies before it and of the body, which follows. All is little endian.
 """

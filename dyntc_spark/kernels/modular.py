@@ -7,7 +7,7 @@ every integer up to ``2**53``, so a sum of
 
     (2**53 - 2**32) / (p/2)**2   products        (512 for a prime of 23 bits)
 
-is exact in whatever order BLAS adds them; ``2**32`` is left for the int32 that
+is exact in any order in which BLAS adds them; ``2**32`` is left for the int32 that
 the sum is added to and for the reduction. A product of matrices is therefore
 cut into slabs of that many inner indices, and the pass over memory that adds a
 slab's result reduces it too. A modulus is at most ``2**26``: below that bound a

@@ -1,4 +1,4 @@
-"""Kernels on small work, before there is machine code of them: interpreted, so that nobody waits for the compiler.
+"""Kernels on small work, before there is machine code of them: interpreted, so that no call waits for the compiler.
 
 To compile what closes a graph and applies one batch takes half a minute of one core; to interpret it takes some
 milliseconds for a few hundred edges. So a kernel that the cache on disk does not hold runs as the Python that it is
@@ -62,7 +62,7 @@ class PlainFirst:
         self._seconds = 0.0
 
     def __call__(self, *arguments: object, **named: object) -> Callable[..., Any]:
-        """Return what is to be called with these arguments: machine code, or the kernel as it is written."""
+        """Return what to call with these arguments: machine code, or the kernel as it is written."""
         if self._seconds < PATIENCE and _bytes(arguments) <= SMALL and not self._in_cache():
             return self._interpret
         if not self._in_cache() and not _told:
@@ -85,7 +85,7 @@ class PlainFirst:
             self._seconds += time.thread_time() - began
 
     def _in_cache(self) -> bool:
-        """Return whether the cache on disk has machine code of this kernel, for whatever types."""
+        """Return whether the cache on disk has machine code of this kernel, for any types."""
         if self._is_cached is None:
             name = f"*.{self._function.__qualname__}-{self._function.__code__.co_firstlineno}.py*.nbi"
             self._is_cached = self._cache_path is not None and any(Path(self._cache_path).glob(name))

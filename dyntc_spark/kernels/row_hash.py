@@ -61,7 +61,7 @@ def checksum(hashes: Words) -> int:
 
 
 def frozen(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
-    """Return an array as Arrow gives them, that nobody may change: a kernel is compiled for one kind only."""
+    """Return a read-only array, as Arrow gives them: a kernel is compiled for one kind only."""
     found: npt.NDArray[_Number] = np.ascontiguousarray(array).view()
     found.flags.writeable = False
     return found

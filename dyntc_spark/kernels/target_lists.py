@@ -73,7 +73,7 @@ class TargetLists(NamedTuple):
         return cls.of(first, lengths, targets)
 
     def cut(self, size: int) -> Iterator[TargetLists]:
-        """Cut into parts of about ``size`` targets each; a longer list is a part of its own."""
+        """Cut into parts of about ``size`` targets each; a longer list is one part."""
         if not len(self):
             return
         which = self.offsets[1:] // max(size, 1)

@@ -71,7 +71,7 @@ class Bundle(Operation[tuple[Any, ...]]):
 
 
 class _Inside:
-    """A cell as an operation of a bundle sees it: its reports have keys of their own."""
+    """A cell as an operation of a bundle sees it: its reports have their own keys."""
 
     __slots__ = ("_cell", "_number", "bi", "bj", "left", "right")
 

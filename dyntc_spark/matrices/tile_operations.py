@@ -1,4 +1,4 @@
-"""Operations on tiles: rectangles of a matrix, wherever the borders of the blocks lie.
+"""Operations on tiles: rectangles of a matrix, which need not follow the borders of the blocks.
 
 A recursive structure keeps the matrices of all nodes of one depth in one matrix of
 the whole grid: the nodes own disjoint tiles of it.

@@ -30,7 +30,7 @@ SPARSE_SHARE = 32  # a block is kept sparse below one entry in so many, where fi
 
 
 def writable(block: Block | None, shape: Shape, dtype: npt.DTypeLike) -> Ints:
-    """Return a block of integers as an array of its own."""
+    """Return a block of integers as a new array."""
     if isinstance(block, Dense):
         copy: Ints = block.values[0].astype(dtype)
         return copy

@@ -34,7 +34,7 @@ class Witnesses(Operation[Ints]):
     array, ``count x columns`` or upright ``rows x count``.
     """
 
-    #: The part of the matrix whose sums are wanted; elsewhere the result may be anything.
+    #: The part of the matrix whose sums are wanted; outside it the result may be anything.
     wanted: Tile
     lines: Strip
     at = "wanted"

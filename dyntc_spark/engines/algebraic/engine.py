@@ -71,7 +71,7 @@ class Algebraic(InverseEngine):
     seed
         Of the generator that draws primes and weights; by default they are unpredictable.
     primes
-        Use these primes, whatever they mean for the error; repairs add to them.
+        Use these primes, whatever the probability of an error is then; repairs add to them.
     epsilon, budget, worst_case
         See ``LazyMatrix``.
 

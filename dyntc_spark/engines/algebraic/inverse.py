@@ -44,7 +44,7 @@ class InverseEngine(Engine):
     seed
         Of the generator that draws what is random; by default it is unpredictable.
     primes
-        Use these primes, whatever they mean for the error.
+        Use these primes, whatever the probability of an error is then.
     options
         Of the ``LazyMatrix``.
     """

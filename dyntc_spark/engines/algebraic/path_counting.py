@@ -69,7 +69,7 @@ class PathCounting(InverseEngine):
     seed
         Of the generator that draws the primes; by default they are unpredictable.
     primes
-        Use these primes, whatever they mean for the error.
+        Use these primes, whatever the probability of an error is then.
     epsilon, budget
         See ``LazyMatrix``.
     worst_case

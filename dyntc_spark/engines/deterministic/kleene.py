@@ -86,7 +86,7 @@ class KleeneClosure(Engine):
         """The matrices of the state that Y is the union of."""
 
     def _joined(self) -> Joined | None:
-        """Pairs of Y that no matrix has, in a form of their own that nobody changes later."""
+        """Pairs of Y that no matrix has, in another form, which is not changed later."""
         return None
 
     @abstractmethod
@@ -194,7 +194,7 @@ class KleeneClosure(Engine):
         return ClosureRows(state, self._parts(), self._n, self._joined())
 
     def verify(self) -> Certificate:
-        """Certify every row against the edges; Init* where one lacks something, which would be a mistake of ours.
+        """Certify every row against the edges; Init* where one lacks something, which would be a bug.
 
         On Spark one job certifies the rows where the blocks are.
         """

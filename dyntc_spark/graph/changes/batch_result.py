@@ -23,7 +23,7 @@ class ChangedPairs:
 
     @property
     def counts(self) -> tuple[int, int] | None:
-        """The two numbers; None where nobody can tell."""
+        """The two numbers; None where it is not known."""
         if self._count is not None:
             self._found, self._count = self._count(), None
         return self._found
@@ -61,12 +61,12 @@ class BatchResult:
 
     @property
     def won(self) -> int | None:
-        """Pairs that became reachable; None where nobody can tell."""
+        """Pairs that became reachable; None where it is not known."""
         counts = self.pairs.counts
         return None if counts is None else counts[0]
 
     @property
     def lost(self) -> int | None:
-        """Pairs that became unreachable; None where nobody can tell."""
+        """Pairs that became unreachable; None where it is not known."""
         counts = self.pairs.counts
         return None if counts is None else counts[1]

@@ -205,7 +205,7 @@ class Batches:
         return BatchResult(version.number, done.inserted, done.deleted, done.ignored, pairs)
 
     def _tell(self, inserted: Edges, deleted: Edges, vertices: int) -> None:
-        """Let the engine apply a batch, for which it has to have so many vertices at least."""
+        """Let the engine apply a batch that needs at least ``vertices``."""
         engine = self._door.engine
         if vertices > engine.vertices:  # else there are such already, or an earlier batch failed after this
             engine.grow(vertices)

@@ -32,7 +32,7 @@ class Copies(NamedTuple):
 
     keys: Indices = _NOTHING  #: of edges with more than one copy
     more: Indices = _NOTHING  #: copies of these beyond the first
-    later_keys: Indices = _NOTHING  #: edges of which that is otherwise by now
+    later_keys: Indices = _NOTHING  #: edges whose number has changed since
     later: Indices = _NOTHING  #: copies of these beyond the first, or 0
     total: int = 0  #: of all edges
 
@@ -56,7 +56,7 @@ class Copies(NamedTuple):
         return _looked_up(self.later_keys, self.later, keys, found)
 
     def replaced(self, edges: Edges, beyond: Indices) -> Copies:
-        """Return the copies when these edges, each once, have so many beyond the first.
+        """Return the copies when these edges, each named once, have ``beyond`` copies beyond the first.
 
         Costs what has changed since the last pass over all, which comes when that is more than a small multiple of the
         root of their number.
@@ -82,7 +82,7 @@ class Recount:
     lost: int
 
     def noted(self, inserted: Edges) -> tuple[Edges, Indices]:
-        """Return all edges of which there are others than before, but for those that go, with how many there are."""
+        """Return all edges whose number of copies changes, but for those that go, with their numbers."""
         sources = np.concatenate([inserted.sources, self.held.sources])
         targets = np.concatenate([inserted.targets, self.held.targets])
         return Edges(sources, targets), np.concatenate([self.copies, self.held_copies])
@@ -93,7 +93,7 @@ def net_counts(
 ) -> tuple[Edges, Edges, Flags, Recount]:
     """Work out what changes do to a multigraph: edges that come, edges that go, which changed nothing, and counts.
 
-    Insertions and deletions of an edge add up, in whatever order they are. Deletions of more than there are change
+    Insertions and deletions of an edge add up, in any order. Deletions of more than there are change
     nothing: the last ones.
 
     Examples

@@ -58,7 +58,7 @@ class DifferenceOnSpark:
     ) -> DifferenceOnSpark | None:
         """Compare two versions, where ``closure`` is that of ``after``; None where it is in this process.
 
-        With ``look``, one small job looks first whether Spark has what is to be compared.
+        With ``look``, one small job looks first whether Spark has the blocks to compare.
         """
         if closure.backend != "spark":
             return None
@@ -83,7 +83,7 @@ class DifferenceOnSpark:
     def remembered(
         cls, before: Graph, after: Graph, closure: Reachability, spark: SparkSession, *, look: bool = False
     ) -> DifferenceOnSpark | None:
-        """Compare two versions as far as nothing has to be built for it; None where something has."""
+        """Compare two versions if nothing has to be built for it; else return None."""
         if before.origin is not after.origin:
             return None
         if before.edges is after.edges:
@@ -108,7 +108,7 @@ class DifferenceOnSpark:
         )
 
     def stored(self, version: int) -> StoredDifference:
-        """Work the pairs out, once, and return what is to be stored of them: one job."""
+        """Work the pairs out, once, and return the rows to store: one job."""
         backend = SparkBackend(self.numbers.sparkSession)
         told = self.numbers.mapInArrow(_counting, f"{CHANGED}, reports {REPORT}")
         kept, reports = backend.keep("changes", told, {})

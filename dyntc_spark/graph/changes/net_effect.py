@@ -29,7 +29,7 @@ from dyntc_spark.kernels.ids import Flags, Indices
 
 @dataclass(frozen=True, slots=True)
 class NetEffect:
-    """What a batch comes to."""
+    """The net effect of a batch."""
 
     inserted: Edges
     deleted: Edges
@@ -70,7 +70,7 @@ class Planned(NamedTuple):
     added: NewNames  #: vertices that it brings
     new: Indices  #: the numbers that these are to get
     last: Tally
-    rows: int  #: changes, whatever they come to
+    rows: int  #: changes, whatever their net effect
     recount: Recount | None = None  #: of a multigraph
 
     @property
@@ -80,12 +80,12 @@ class Planned(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """So many vertices are needed for it, at least."""
+        """How many vertices it needs, at least."""
         return int(self.new.max(initial=-1)) + 1
 
 
 def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
-    """Work out what changes, in this order, come to; the graph stays as it is.
+    """Work out the net effect of changes, in this order; the graph stays as it is.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def planned(graph: Graph, changes: Changes, *, strict: bool) -> Planned:
 
 
 def only_used(inserted: Edges, known: int) -> tuple[Edges, npt.NDArray[np.int64]]:
-    """Close the gaps among the numbers of new vertices, from ``known`` on; give also which of these are in use.
+    """Close the gaps among the numbers of new vertices, from ``known`` on; return also which of these are in use.
 
     An edge that is inserted and deleted in one batch brings no vertex.
 

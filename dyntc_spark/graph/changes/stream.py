@@ -1,4 +1,4 @@
-"""Streams that change a closure: each micro-batch is one batch, and counts once whatever fails and starts again.
+"""Streams that change a closure: each micro-batch is one batch, and counts once, also after failures and restarts.
 
 Spark numbers the micro-batches of a query, and a query that starts again from its checkpoint has its id again
 and repeats the last of them. Id and number together are the id of the batch at the closure's location, which
@@ -69,7 +69,7 @@ class Stream(ABC):
         self._settle()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait for the end, at most so many seconds, and tell whether it has come.
+        """Wait for the end, at most ``timeout`` seconds, and return whether it has come.
 
         Raises what has ended the stream, unless it was `stop` or all had come that was there.
         """
@@ -83,7 +83,7 @@ class Stream(ABC):
             self._catch_up()
 
     def exception(self) -> BaseException | None:
-        """Return what has ended the stream: an error of ours where a batch was refused, else Spark's; or None."""
+        """Return the error that ended the stream: a `DyntcError` where a batch was refused, else Spark's; or None."""
         return self._failure or self.query.exception()
 
     def _arrived(self, table: pa.Table, batch_id: str) -> None:
@@ -101,7 +101,7 @@ class Stream(ABC):
         """Raise what has ended the stream, our own error rather than Spark's about it."""
         try:
             yield
-        except Exception:  # whatever Spark says of it, ours is the cause
+        except Exception:  # our own error is the cause, whatever Spark says
             if self._failure is not None:
                 raise self._failure from None
             raise
@@ -221,7 +221,7 @@ class InboxStream(Stream):
                 if not active:
                     return
                 self._woken.wait(POLL_SECONDS)
-        except BaseException as error:  # noqa: BLE001  (it is kept for whoever waits)
+        except BaseException as error:  # noqa: BLE001  (it is raised where somebody waits)
             self._failure = error
             _log.warning("The stream %s ends: %s", self.id, error)
             self.query.stop()

@@ -55,7 +55,7 @@ class Streaming:
             Where a micro-batch has several changes of one edge the last by time counts; without times, or at one
             time, changes that contradict each other are a ``ContradictionError``, which ends the stream.
         checkpoint
-            A path for what Spark remembers of the stream; to go on later, give the same.
+            A path for what Spark remembers of the stream; to continue later, give the same.
         available_now
             Whether to take what is there now, in as many micro-batches as the source makes, and to end then.
         every

@@ -29,14 +29,14 @@ from dyntc_spark.kernels.ids import Indices
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: So many vertices are on a page, unless it would be larger than so many characters.
+#: The most vertices of a page, and the most characters.
 MOST, LARGEST = 2_000, 1_900_000
 BATCHES = 5
 IMPACTS = 15
 LONGEST = 120
-#: So many pairs of a batch, won and lost each, are on a page.
+#: The most pairs of a batch on a page, of those won and of those lost.
 MOST_PAIRS = 8_000
-#: Where the closure is on Spark, what vertices reach is counted for graphs up to so many.
+#: Where the closure is on Spark, what vertices reach is counted for graphs up to this many vertices.
 MOST_COUNTED = 1_000_000
 _EDGE = 5  # characters of an edge, at least
 
@@ -93,7 +93,7 @@ class _Content:
         self.edges = graph.edges.replaced(inserted=Edges(*ends), deleted=Edges.of())
 
     def data(self, most: int) -> dict[str, Any]:
-        """Return what the page shows, with so many vertices at most."""
+        """Return what the page shows, with ``most`` vertices at most."""
         graph = self.version.graph
         vertices, starts, complete = self._chosen(most)
         place = np.full(graph.vertices.extent, -1, np.int64)
@@ -140,7 +140,7 @@ class _Content:
         return found.vertices, starts, found.complete
 
     def _first(self, used: Indices, most: int) -> Indices:
-        """Return what a page begins with if nobody says: what the last batch changed, and what most depend on."""
+        """Return what a page begins with by default: what the last batch changed, and what most depend on."""
         changed = [end for batch in self.batches[:1] for end in (batch.inserted.sources, batch.deleted.sources)]
         first = np.concatenate([np.zeros(0, np.int64), *changed])
         first = first[first >= 0]
@@ -179,7 +179,7 @@ class _Content:
 def _counts(
     version: Version, closure: Reachability, tables: Callable[[Version, Reachability], Tables]
 ) -> tuple[Indices | None, Indices | None]:
-    """Return by vertex how many others it reaches, and how many reach it; None where nobody counts them."""
+    """Return by vertex how many others it reaches, and how many reach it; None where they are not counted."""
     vertices = version.graph.vertices
     if closure.backend != "spark":
         numbers, (below, above) = vertices.used, reach_counts(closure, vertices.used)
@@ -199,7 +199,7 @@ def _names(graph: Graph, numbers: Indices) -> list[str]:
 
 
 def _bits(closure: Reachability, vertices: Indices) -> str:
-    """Return which vertices of the page reach which: a bit for each pair, a row begins with a byte of its own."""
+    """Return which vertices of the page reach which: a bit for each pair, a row begins with a new byte."""
     n = len(vertices)
     rows: list[npt.NDArray[np.uint8]] = []
     for part in np.array_split(vertices, 1 if closure.backend == "spark" else n // 256 + 1):

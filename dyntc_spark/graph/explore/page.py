@@ -52,7 +52,7 @@ class Page:
         return place.absolute()
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame of its own, which can do nothing but run its scripts."""
+        """Return the page in a frame, which can do nothing but run its scripts."""
         return (
             f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" title="a closure to explore" '
             f'style="width:100%;height:{HEIGHT}px;border:1px solid #8886"></iframe>'

@@ -69,12 +69,12 @@ def recent(
 def _older(older: Older, version: int) -> Graph | None:
     try:
         return older(version)
-    except VersionError:  # it has been let go
+    except VersionError:  # it has been removed
         return None
 
 
 def _worked_out(number: int, before: Graph, after: Graph, now: Graph) -> Recent:
-    """Compare two versions with numbers of their own; both closures are built for it."""
+    """Compare two versions with different numberings; both closures are built for it."""
     before, after = renumbered(before, after)
     closure = Recompute()
     closure.init(after.edges.edges, after.vertices.extent)

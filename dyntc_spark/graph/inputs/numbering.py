@@ -54,7 +54,7 @@ class Begun:
 
 
 class Changes(Protocol):
-    """Changes that were read, to be numbered by the table of the version that they come to."""
+    """Changes that were read, to be numbered by the table of the version that they change."""
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +88,7 @@ class ChangesOnSpark:
 
     rows: DataFrame
     kind: pa.DataType
-    inserting: bool | None  #: None: the column ``op`` tells it
+    inserting: bool | None  #: None: see the column ``op``
     op: str  #: what that was called
     timestamp: str
     ordered: bool = True  #: whether it matters which change of an edge is the last
@@ -166,7 +166,7 @@ def begun(
 def united(table: Vertices, other: Vertices) -> tuple[Vertices, Indices]:
     """Return a table that has the vertices of both, and for each number of ``other`` the number there.
 
-    The vertices of the first keep their numbers. It is a table of its own: other threads may use the first.
+    The vertices of the first keep their numbers. It is a new table: other threads may use the first.
     """
     place = np.full(other.extent, -1)
     used = other.used

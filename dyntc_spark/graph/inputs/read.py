@@ -40,7 +40,7 @@ INSERT, DELETE = "insert", "delete"
 INSERTIONS = frozenset((INSERT, "i", "c", "r", "create", "update_postimage", "+i", "+u", "+"))
 DELETIONS = frozenset((DELETE, "d", "remove", "update_preimage", "-d", "-u", "-"))
 
-#: Types of which a column is canonical as it is.
+#: Types whose columns are canonical as they are.
 _PLAIN = {str: pa.string(), int: pa.int64()}
 _TAKEN = "a Spark DataFrame, a pandas or Arrow table, or a list of tuples"
 
@@ -182,7 +182,7 @@ def in_order(
 ) -> Indices:
     """Return the rows in the order of their times, where there are any.
 
-    An edge that is inserted and deleted at one moment is an error, which names it: ``edge`` tells it by its row.
+    An edge that is inserted and deleted at one moment is an error, which names it: ``edge`` names it by its row.
     """
     rows, moments = _moments(times, len(ends), timestamp)
     places, different = encoded(pa.concat_arrays([ends.src, ends.dst]))

@@ -1,4 +1,4 @@
-"""Columns of Spark DataFrames: read, looked up, and refused in words of ours."""
+"""Columns of Spark DataFrames: read, looked up, and refused with errors of this package."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _to_arrow_type() -> Callable[[DataType], pa.DataType]:
 
 @contextmanager
 def from_spark(data: DataFrame) -> Iterator[None]:
-    """Raise an error of ours where Spark cannot work a DataFrame out: it is lazy, so that it fails here first."""
+    """Raise an error of this package where Spark cannot work out a DataFrame, which is lazy and fails here first."""
     try:
         _refuse_stream(data)
         yield

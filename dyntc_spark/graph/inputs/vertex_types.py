@@ -3,7 +3,7 @@
 Spark compares numbers, strings, booleans, binary, dates, time stamps, intervals,
 and arrays and structs of these. A UUID is taken as its text. One type stands for each kind (64 bits for all
 integers, microseconds for all time stamps and so on), so that equal vertices are
-equal whatever table they come from.
+equal in whichever table they come.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMEABLE = (
     "Strings, numbers, booleans, binary, dates, time stamps, intervals, and arrays and structs of these "
     "can name vertices; cast the others."
 )
-#: A decimal number has so many at most.
+#: The most digits of a decimal number.
 DIGITS = 38
 #: So few values are told apart sooner by Python than by Arrow.
 FEW = 32

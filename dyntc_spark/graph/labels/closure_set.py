@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ClosureSet:
-    """Closures over different labels of one graph, at one version of it; whoever calls holds the graph's lock."""
+    """Closures over different labels of one graph, at one version of it; the caller holds the graph's lock."""
 
     def __init__(self) -> None:
         self._origin = object()  # see `Graph`
@@ -112,7 +112,7 @@ class ClosureSet:
             raise failures[0]
 
     def use(self, spark: SparkSession, engine: Callable[[], Engine] | None) -> None:
-        """Go on in another session; with another ``engine``, which builds the closure again, where one is given."""
+        """Continue in another session; with another ``engine``, which builds the closure again, where one is given."""
         for closure in self:
             with closure.parts.door.changing():
                 closure.parts.tables.spark = spark

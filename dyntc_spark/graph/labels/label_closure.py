@@ -27,7 +27,7 @@ class Owner(Protocol):
         """Hold up changes."""
 
     def within(self, labels: frozenset[str] | None, changes: Table, names: Names, *, strict: bool) -> pa.Table:
-        """Return what changes of labelled edges come to among some labels: ``op``, ``src``, ``dst``."""
+        """Return the net effect of changes of labelled edges on some labels: ``op``, ``src``, ``dst``."""
 
     def forget(self, closure: LabelClosure) -> None:
         """Let a closure go."""

@@ -1,4 +1,4 @@
-"""What a labelled graph tells of itself, as Arrow tables."""
+"""Edges, vertices and labels of a labelled graph, as Arrow tables."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelledEdges:
-    """A version of the edges. A value, which nobody changes.
+    """A version of the edges. An immutable value.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class LabelledEdges:
         return found
 
     def planned(self, rows: Rows, *, strict: bool = False) -> Batch:
-        """Work out what changes, in this order, come to."""
+        """Work out the net effect of changes, in this order."""
         numbers, names = self.vertices.numbered(rows.ends)
         nothing = EdgeSet.of(Edges.of())
         inserted, deleted, redundant = {}, {}, np.zeros(len(rows), np.bool_)
@@ -178,7 +178,7 @@ def effect(batch: Batch, before: EdgeSet, after: LabelledEdges, wanted: Iterable
 
 
 def within(edges: LabelledEdges, wanted: Iterable[str] | None, rows: Rows, *, strict: bool) -> pa.Table:
-    """Return what changes would come to among the edges that have one of the labels: ``op``, ``src``, ``dst``."""
+    """Return the net effect of changes on the edges that have one of the labels: ``op``, ``src``, ``dst``."""
     batch = edges.planned(rows, strict=strict)
     after = edges.after(batch._replace(added=batch.added[:0]))  # the table of vertices stays
     sides = effect(batch, edges.among(wanted), after, wanted)

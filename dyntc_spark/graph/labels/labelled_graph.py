@@ -6,7 +6,7 @@ together (`closure_set`). At a location, a batch is written when all engines hav
 (`labelled_store`).
 
 A batch costs what it changes in each closure. One over other labels than the batch has costs nothing but a version.
-A closure has an engine of its own. Names, numbers and labelled edges are there once; a closure over several labels
+Each closure has its own engine. Names, numbers and labelled edges are there once; a closure over several labels
 keeps ``E_S`` beside them, 8 bytes for each of its edges.
 """
 
@@ -73,7 +73,7 @@ class LabelledGraph:
         registry.create(engine, "local" if backend == "spark" else backend, spark)
         self._now = Standing()
         self._closures = ClosureSet()
-        self._lock = threading.RLock()  # held by whoever changes something
+        self._lock = threading.RLock()  # held during a change
         self._store: LabelledStore | None = None
         self._closed = False
 
@@ -160,7 +160,7 @@ class LabelledGraph:
             store = self._store
             try:
                 self._store = None  # what is done from here on is there already
-                store.version = self._now.number  # whatever an interrupt has left
+                store.version = self._now.number  # also after an interrupt
                 for later in store.later():
                     self._follow(later)
                 store.reached(self._now.number)
@@ -181,7 +181,7 @@ class LabelledGraph:
             store.vacuum(keep, files=files)
 
     def use(self, spark: SparkSession) -> None:
-        """Go on in another session; closures are built again there, unless all are in this process for good."""
+        """Continue in another session; closures are built again there, unless all are in this process for good."""
         ensure_open(spark)
         with self._changing():
             self._spark = spark
@@ -279,7 +279,7 @@ class LabelledGraph:
             return self._done(now.edges.without(names), batch)
 
     def close(self) -> None:
-        """Let all closures go, with what they have on Spark; whatever is asked from now on is an error."""
+        """Drop all closures, with their blocks on Spark; every later question is an error."""
         with self._lock:
             for closure in self.closures:
                 closure.close()
@@ -330,7 +330,7 @@ class LabelledGraph:
     # --- for closures of this graph ----------------------------------------------------------
 
     def within(self, labels: frozenset[str] | None, changes: Table, names: Names, *, strict: bool) -> pa.Table:
-        """Return what changes of labelled edges come to among some labels: ``op``, ``src``, ``dst``."""
+        """Return the net effect of changes of labelled edges on some labels: ``op``, ``src``, ``dst``."""
         return within(self._standing().edges, labels, read_changes(changes, names[:4], names[4]), strict=strict)
 
     def forget(self, closure: LabelClosure) -> None:
@@ -392,6 +392,6 @@ class LabelledGraph:
         self._closures.show()
         if self._store is not None:
             self._store.compact()
-        # Each closure has pairs of its own: its changes() tell, and no one number does.
+        # Each closure has its own pairs: there is no one number for all; see its changes().
         pairs = ChangedPairs((lambda: None) if last.inserted or last.deleted else None)
         return BatchResult(number, last.inserted, last.deleted, last.ignored, pairs)

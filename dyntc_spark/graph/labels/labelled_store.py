@@ -48,7 +48,7 @@ from dyntc_spark.graph.vertices.names import require_same_kind
 
 #: The table, and the name under which Delta remembers the number of the last version.
 TABLE, APPLICATION = "labelled", "dyntc_spark.labelled"
-#: After so many versions, each of them a file, the table is written as few files.
+#: After this many versions, each of them a file, the table is written as few files.
 COMPACT_VERSIONS = 64
 
 _COLUMNS = ("version", "token", "op", "src", "dst", "label")
@@ -150,7 +150,7 @@ class LabelledStore:
             try:
                 once = Transaction(APPLICATION, version + 1)
                 steps.run("publish", lambda: self.place.append(TABLE, table, once))
-            except Exception as error:  # noqa: BLE001  (whatever it is, the table tells what came of it)
+            except Exception as error:  # noqa: BLE001  (the table shows what was written)
                 failure = error
             try:
                 found = steps.run("confirm", lambda: self._token(version))
@@ -293,7 +293,7 @@ def _required(place: Place) -> pa.Table:
 
 
 def _base(rows: pa.Table) -> tuple[int, str] | None:
-    """Return version and token of the oldest version that counts, where older ones were let go."""
+    """Return version and token of the oldest version that counts, where older ones were removed."""
     found = rows.filter(pc.equal(rows.column("op"), _BASE)).select(["version", "token"]).to_pylist()
     return max(((row["version"], row["token"]) for row in found), default=None)
 
@@ -313,7 +313,7 @@ def _batches(rows: pa.Table) -> set[str]:
 
 
 def _later(rows: pa.Table, version: int, kind: pa.DataType) -> Later:
-    """Return what rows, in the order of their versions, come to."""
+    """Return the net effect of rows, in the order of their versions."""
     op, versions = (rows.column(name).to_numpy(zero_copy_only=False) for name in ("op", "version"))
 
     def chosen(*ops: str) -> np.ndarray:

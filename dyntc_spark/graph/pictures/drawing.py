@@ -37,7 +37,7 @@ class Drawing:
         Parameters
         ----------
         ax
-            Where to draw; by default on axes of its own.
+            Where to draw; by default on new axes.
         around
             A vertex: its neighbourhood is drawn, however large the graph is.
         depth

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def label(name: Any, most: int) -> str:  # noqa: ANN401  (a vertex of any type)
-    r"""Return a name as at most so many characters; those that cannot be seen are written as escapes.
+    r"""Return a name in at most ``most`` characters; those that cannot be seen are written as escapes.
 
     Such are line ends and the marks that turn the direction of a text.
 

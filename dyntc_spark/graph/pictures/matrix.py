@@ -20,7 +20,7 @@ NAMED = 6  # rows, and as many columns
 LONGEST = 20
 #: Names are at least this share of the side apart.
 APART = 0.06
-#: Where the engine has to unfold all pairs to count them, rows are named up to so many vertices.
+#: Where the engine has to unfold all pairs to count them, rows are named up to this many vertices.
 FEW = 10_000
 
 
@@ -45,7 +45,7 @@ class Matrix:
 
 
 def matrix(graph: Graph, condensed: Condensation, closure: Reachability, parts: int) -> Matrix:
-    """Return the matrix in so many parts, or less for a small graph."""
+    """Return the matrix in this many parts, or fewer for a small graph."""
     order = np.argsort(-condensed.component, kind="stable")
     rows: list[Named] = []
     columns: list[Named] = []

@@ -22,14 +22,14 @@ from dyntc_spark.kernels.ids import Indices
 
 #: More boxes than this are not drawn one by one, and no more vertices of them than that.
 MOST_NODES, MOST_VERTICES = 40, 400
-#: In a neighbourhood, so many vertices at most for each distance and direction.
+#: The most vertices of a neighbourhood for each distance and direction.
 EACH = 8
 DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be drawn."""
+    """What to draw."""
 
     around: Any = None  #: a vertex; None: the whole graph
     depth: int = DEPTH

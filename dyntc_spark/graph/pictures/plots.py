@@ -20,7 +20,7 @@ WIDE = 0.92  # letters of matplotlib's own font are wide
 
 
 def plot(door: Door, wanted: Wanted, ax: Axes | None = None) -> Axes:
-    """Draw a picture; on axes of its own unless some are given."""
+    """Draw a picture, on new axes unless some are given."""
     try:
         from matplotlib import pyplot as plt  # noqa: PLC0415  (an extra)
     except ImportError as error:

@@ -60,7 +60,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is to be drawn."""
+    """What to draw."""
 
     width: float
     height: float

@@ -29,7 +29,7 @@ def notebook(door: Door) -> str:
 
 
 def document(door: Door, wanted: Wanted) -> str:
-    """Return a picture as a file of its own, on white."""
+    """Return a picture as a complete file, on white."""
     return _svg(picture(door, wanted)[1], page=True)
 
 

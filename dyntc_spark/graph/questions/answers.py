@@ -127,7 +127,7 @@ class Answers:
         )
 
     def history(self) -> DataFrame:
-        """The batches at the location, the first first: version, batch_id, author, time, counts and seconds.
+        """The batches at the location, the oldest first: version, batch_id, author, time, counts and seconds.
 
         The row of kind ``save`` is the start; its counts are those of all batches before. ``won`` and ``lost`` are the
         pairs that a version made reachable and unreachable; null where changes are not recorded.

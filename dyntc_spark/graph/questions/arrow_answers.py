@@ -138,7 +138,7 @@ class Asked(Generic[_Made]):
         graph, path = self._door.ask(found)
         if path is None:
             raise UnreachableError(
-                "two vertices of which the first reaches the second",
+                "two vertices, the first of which reaches the second",
                 f"{source!r} and {target!r}, which no path joins in this direction",
                 "Ask reaches or query where it may be so, or explain with a table of pairs.",
             )

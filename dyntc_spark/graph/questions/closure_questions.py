@@ -1,4 +1,4 @@
-"""The questions that every closure answers, whoever changes it: `DynamicClosure`, or the closure over some labels.
+"""The questions that every closure answers: `DynamicClosure`, or the closure over some labels.
 
 A line `forwarded(...)` is a method that a part does; its signature and its docstring are those of the part.
 """

@@ -158,7 +158,7 @@ class EverydayQuestions:
         return self._frame(found) if isinstance(found, pa.Table) else found
 
     def impact(self, top: int = 10, by: By = "ancestors") -> DataFrame:
-        """The vertices that most others depend on: ``vertex``, ``ancestors``, ``descendants``, the first first.
+        """The vertices that most others depend on: ``vertex``, ``ancestors``, ``descendants``, the highest first.
 
         ``ancestors`` is how many other vertices reach the vertex, and ``descendants`` how many it reaches. They are
         counted by the words of the closure, 64 sources at a time; pairs are unfolded by engines without lanes only.

@@ -30,7 +30,7 @@ _Numbers = TypeVar("_Numbers")  # of vertices, or of pairs of them
 def about(
     door: Door, numbering: Callable[[Vertices], _Numbers], question: Callable[[Reachability, _Numbers], _Answer]
 ) -> tuple[Graph, _Numbers, _Answer]:
-    """Put a question about some vertices; give also the graph that it was answered for, and their numbers there.
+    """Ask a question about some vertices; return also the graph that it was answered for, and their numbers there.
 
     They are numbered before the door, and again behind it if a batch has just made another table.
     """

@@ -13,9 +13,9 @@ from dyntc_spark.kernels.components import without
 from dyntc_spark.kernels.ids import Flags, Indices
 from dyntc_spark.kernels.search import Searcher
 
-#: Tells for each of some vertices whether it is worth going there.
+#: Returns for each of some vertices whether the search should go there.
 Guide = Callable[[Indices], Flags]
-#: So many pairs are searched together, without a guide.
+#: How many pairs are searched together, without a guide.
 TOGETHER = 1024
 
 

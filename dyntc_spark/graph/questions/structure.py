@@ -1,7 +1,7 @@
 """What edges alone tell about a graph, by the numbers of its vertices: components, cycles, roots and leaves.
 
 Two vertices are in one strongly connected component when each reaches the other. All of it is linear in vertices and
-edges, which are in this process whatever the engine and wherever its state is.
+edges, which are in this process for every engine and backend.
 """
 
 from __future__ import annotations

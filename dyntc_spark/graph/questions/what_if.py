@@ -163,7 +163,7 @@ def _rebuilt(before: Graph, after: Graph, closure: Reachability, vertices: int) 
 
 
 def _with_new(table: Vertices, batch: Planned) -> Vertices:
-    """Return a table of its own with the vertices that a batch brings; nothing is shared with later ones."""
+    """Return a new table with the vertices that a batch brings; nothing is shared with later ones."""
     if not len(batch.added):
         return table
     if table.on_spark:  # whose tables share nothing that changes

@@ -111,7 +111,7 @@ class CurrentViews:
 
 
 def _weakly(method: Callable[[], None]) -> Callable[[], None]:
-    """Return a call of a method that does not keep its object: one that nobody uses is gone at once, with its state."""
+    """Return a call of a method that keeps no reference to its object, so that a closure is freed with its last one."""
     known = weakref.WeakMethod(method)
 
     def call() -> None:

@@ -76,7 +76,7 @@ def query(asked: DataFrame, tables: Tables, unknown: UnknownRow, ends: tuple[str
 
 
 def descendants(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, *, reflexive: bool) -> DataFrame:
-    """Return the asked rows, each as often as there are vertices that its vertex reaches, with ``descendant``."""
+    """Return the asked rows, each once for every vertex that its vertex reaches, with ``descendant``."""
     n, found = _asked(asked, tables, unknown, vertex, "descendant")
     runs = _renamed(_runs(tables, reflexive=reflexive), n, "r_", ("stripe", "first", "last", "word"))
     found = found.join(_joinable(runs, tables), F.expr(f"{n('stripe')} = {n('r_stripe')} AND {_has_bit(n, 'lane')}"))
@@ -86,7 +86,7 @@ def descendants(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: s
 
 
 def ancestors(asked: DataFrame, tables: Tables, unknown: UnknownRow, vertex: str, *, reflexive: bool) -> DataFrame:
-    """Return the asked rows, each as often as there are vertices that reach its vertex, with ``ancestor``."""
+    """Return the asked rows, each once for every vertex that reaches its vertex, with ``ancestor``."""
     n, found = _asked(asked, tables, unknown, vertex, "ancestor")
     runs = _bucketed(_runs(tables, reflexive=reflexive), n)
     covers = f"{n('component')} BETWEEN {n('r_first')} AND {n('r_last')}"

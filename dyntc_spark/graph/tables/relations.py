@@ -9,7 +9,7 @@ the components ``first`` to ``last`` are reached by the lanes of a stripe whose 
     JOIN vertices AS d ON d.component BETWEEN r.first AND r.last
 
 A closure in this process sends both tables once. Later it sends the vertices and the stripes that are others than
-before; these lie above the first ones until they are so many that everything is sent again. A closure whose state
+before; these lie above the first ones until there are so many that everything is sent again. A closure whose state
 is on Spark sends its vertices only, and its runs are read out of the blocks where these are.
 """
 
@@ -37,7 +37,7 @@ from dyntc_spark.lazy_pyspark import F
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: A quarter of a table, but at least so many bytes, lies above it before it is sent again.
+#: A table is sent again when a quarter of it lies above it, and at least this many bytes.
 MOST_ABOVE = 0.25
 LEAST_ABOVE = 1 << 16
 
@@ -56,7 +56,7 @@ class Touched:
 
 
 class Tables(NamedTuple):
-    """A graph and its closure as tables; they stay as they are, whatever becomes of the closure."""
+    """A graph and its closure as tables, which stay as they are when the closure changes."""
 
     vertices: DataFrame
     runs: DataFrame
@@ -115,7 +115,7 @@ class Relations:
     ) -> Tables:
         """Return the tables of a version.
 
-        What is another than at the last call is found by comparing the two versions. ``touched`` says it for the
+        What differs from the last call is found by comparing the two versions. ``touched`` says it for the
         batch that made this version; without it more is sent. With ``look`` one job looks first whether Spark has
         the blocks of a state that is there.
         """

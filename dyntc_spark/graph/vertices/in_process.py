@@ -29,7 +29,7 @@ from dyntc_spark.kernels.ids import Indices
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Where room is made for numbers, one part of so many is for later ones.
+#: When room is made for numbers, one part of this many is for later ones.
 SPARE_PART = 4
 _NOTHING: Indices = np.zeros(0, np.int64)
 
@@ -136,7 +136,7 @@ class VertexTable:
         return Edges(found[: len(ends)], found[len(ends) :]), taken(different, new)
 
     def allotted(self, count: int) -> Indices:
-        """Return the numbers that so many new vertices are to get: free ones first."""
+        """Return the numbers that ``count`` new vertices get: free ones first."""
         if not count:
             return _NOTHING
         more = max(count - len(self._free), 0)

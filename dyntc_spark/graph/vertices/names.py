@@ -85,7 +85,7 @@ class Vertices(Protocol):
     # --- other tables ----------------------------------------------------------------------------
 
     def allotted(self, count: int) -> Indices:
-        """Return the numbers that so many new vertices are to get: free ones first."""
+        """Return the numbers that ``count`` new vertices get: free ones first."""
 
     def added(self, names: NewNames, numbers: Indices) -> Vertices:
         """Return the table in which new vertices have numbers: those that were allotted to them, or the next ones."""
@@ -107,7 +107,7 @@ def all_known(numbers: Indices, names: pa.Array) -> Indices:
 
 
 def require_same_kind(kind: pa.DataType, came: pa.DataType, sample: str = "") -> None:
-    """Refuse names of another type than ``kind``; ``sample`` tells about those that came."""
+    """Refuse names of another type than ``kind``; ``sample`` describes those that came."""
     if came != kind:
         raise VertexTypeError(
             f"vertices of type {kind}, as the graph has them",

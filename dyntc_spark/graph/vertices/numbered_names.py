@@ -1,4 +1,4 @@
-"""Names that get numbers on Spark, and keep them whatever Spark loses.
+"""Names that get numbers on Spark, and keep them when Spark loses blocks.
 
 A number has to stay with its name, also where Spark works a lost part of the DataFrame out again. Numbers that Spark
 gives in passing, such as ``monotonically_increasing_id`` over a shuffle, do not stay: the order of the rows behind a
@@ -40,7 +40,7 @@ from dyntc_spark.lazy_pyspark import F
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-#: Names are numbered in so many groups.
+#: How many groups names are numbered in.
 GROUPS = 1024
 #: What is known of a group, and how it is worked out.
 _TOLD = {"many": "count(*)", "mark": "bit_xor(second)"}

@@ -1,8 +1,8 @@
 """The vertex table with names on Spark: a DataFrame ``vertex``, ``number``, of which only numbers come to the driver.
 
-How a name gets its number, and keeps it whatever Spark loses, is in ``numbered_names``.
+How a name gets its number, and keeps it when Spark loses blocks, is in ``numbered_names``.
 
-Vertices that batches bring are parts of their own behind the first one. Those of a DataFrame are numbered and kept in
+Vertices that batches bring are further parts. Those of a DataFrame are numbered and kept in
 the same way; those that this process gives are sent with each question. A part never changes: numbers that are dropped
 are left out of it.
 """
@@ -37,7 +37,7 @@ from dyntc_spark.session import is_connect, is_open
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Names that this process gives are one part, up to so many.
+#: Names that this process gives are one part, up to this many.
 MOST_SENT = 10_000
 #: More parts than this are put together: the last one with those before it that are not four times as large.
 MOST_PARTS = 8
@@ -297,7 +297,7 @@ class VerticesOnSpark:
     # --- other tables ----------------------------------------------------------------------------
 
     def allotted(self, count: int) -> Indices:
-        """Return the numbers that so many new vertices are to get: free ones first."""
+        """Return the numbers that ``count`` new vertices get: free ones first."""
         more = max(count - len(self._free), 0)
         return np.concatenate([self._free[:count], np.arange(self.extent, self.extent + more)])
 

@@ -83,7 +83,7 @@ class LayeredState(State):
     def grown(self, kinds: Mapping[str, Kind]) -> LayeredState:
         """Return the same matrices with zeros appended, so that they are of these kinds: no job, and no stripe changes.
 
-        The new stripes are a layer of their own; the others get their new width when they are read.
+        The new stripes are one layer; the others get their new width when they are read.
         """
         keys, before = self._keys.grown(kinds), self._keys.count
         sizes = np.append(self.sizes, np.zeros(keys.count - before, np.int64))

@@ -7,7 +7,7 @@ The invariant of the paper, at any time::
 *Lazy* lives in stripes of rows and, transposed, in stripes of columns, in this
 process or on Spark (``layers``); the buffers are sparse lines at the driver.
 ``Update`` appends; it starts no job unless the buffers are full. Reading rows,
-columns or entries is one job on *Lazy*, whatever their number, and the driver
+columns or entries is one job on *Lazy*, however many they are, and the driver
 adds what the buffers hold.
 
 When ``t`` would pass ``n^ε``, or the buffers a budget of bytes, *Lazy* is rebuilt
@@ -232,7 +232,7 @@ class LazyMatrix:
         elif self._rebuild is not None:
             left = DONE_AT - self._frozen_at
             self._advance(min(1.0, (self._fill_with(j, i) - self._frozen_at) / left) if left > 0 else 1.0)
-        self._buffers.append(j, i)  # whatever can fail has happened before anything is stored
+        self._buffers.append(j, i)  # nothing is stored before all that can fail is done
 
     def rebuild(self) -> None:
         """Fold the buffers into *Lazy* now: on Spark one job."""

@@ -99,7 +99,7 @@ def substitute(base: Sparse, coefficients: Sparse, order: Indices, modulus: Modu
 
 
 def columns_at(lines: Sparse, ids: npt.ArrayLike) -> Sparse:
-    """Return the columns ``ids`` of a stack of lines, as lines of their own: ``len(ids) x count``.
+    """Return the columns ``ids`` of a stack of lines, as lines: ``len(ids) x count``.
 
     Costs a binary search an id and line, or a pass over all entries where that is less.
     """

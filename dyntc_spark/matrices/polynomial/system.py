@@ -91,7 +91,7 @@ class Changing:
         return replace(self, state=state, time=time), results[len(written) :]
 
     def renumbered(self) -> Changing:
-        """Number the times of the boundaries anew; a stamp is compared with nothing else."""
+        """Number the times of the boundaries again; a stamp is compared with nothing else."""
         times = np.unique(np.concatenate(list(self.last.values())))
         times = times[times > 0]
         names = map(bits, self.layout.variables)
