@@ -116,6 +116,23 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_the_architecture_names_what_is_there():
+    package = ROOT / "dyntc_spark"
+    page = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+    names = set(re.findall(r"`([^`\s]+)`", page))
+    paths = {name for name in names if name.endswith(("/", ".py", ".sql"))}
+    assert [
+        path for path in paths if not any((root / path).exists() for root in (ROOT, package, package / "graph"))
+    ] == []
+    defined = set(re.findall(r"(?m)^ *(?:def|class) (\w+)", code))
+    called = {part for name in names if re.fullmatch(r"[A-Z]\w+(\.\w+)?", name) for part in name.split(".")}
+    assert called - defined == set()
+    folders = {path.parent.relative_to(package).as_posix() + "/" for path in package.rglob("__init__.py")} - {"./"}
+    assert {folder for folder in folders if f"`{folder}" not in page and folder.count("/") == 1} == set()
+    assert {folder for folder in folders if f"`{folder}" not in page and folder.startswith("graph/")} == set()
+
+
 def test_the_site_leads_to_every_page():
     listed = re.findall(r"(?m): (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     made = {"reference/api.md", *(f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.py"))}

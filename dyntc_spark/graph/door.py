@@ -1,15 +1,15 @@
-"""The only way to a closure: every answer is that of one whole version, however many threads ask and change.
+"""`Door`: a monitor around the engine of a closure. Every answer is that of one whole version, from any thread.
 
-What there is to know about a version is a value, `Version`, that nobody changes; a batch puts another one in its
-place when it is done. The closure itself is in an engine that a batch changes in place. So
+All that is known about a version, but for its closure, is an immutable value, `Version`; a batch replaces it when it is
+done. The closure itself is in an engine that a batch changes in place. So
 
 - what needs no engine is answered from ``now``, without waiting;
-- what needs it is asked through `Door.ask`, one question at a time, and waits for a batch to be done or undone;
+- what needs it is asked through `Door.ask`, one question at a time, and waits until a batch is done or undone;
 - what takes long is asked through `Door.ask_apart`: it waits only until the rows are copied, and then blocks nobody;
-- a batch, a move and whatever else changes something is done within `Door.changing`. Whoever comes to ask
-  while a batch waits lets it go first, so that a batch waits for the questions that are under way, and no others.
+- batches, moves and all other changes are made within `Door.changing`. A question that comes while a batch waits lets
+  it go first, so that a batch waits only for the questions that have begun.
 
-A thread may ask, and change again, within what it changes itself.
+A thread may ask, and change again, within its own change.
 """
 
 from __future__ import annotations
@@ -43,12 +43,7 @@ Question: TypeAlias = Callable[[Version, Reachability], _Answer]
 
 
 class Door:
-    """The way to the versions of a closure and to its engine.
-
-    Parameters
-    ----------
-    engine
-        Has the closure of the version that is current, except within `changing`.
+    """The way to the versions of a closure and to its engine, which has the closure of the current version.
 
     Examples
     --------

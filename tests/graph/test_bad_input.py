@@ -101,8 +101,8 @@ REFUSED = [
         lambda c: c.arrow.explain("c", "a"),
         UnreachableError,
         (
-            "expected two vertices of which the first reaches the second; got 'c' and 'a', which no path joins in this "
-            "direction. Ask reaches or query where it may be so, or explain with a table of pairs."
+            "expected two vertices, the first of which reaches the second; got 'c' and 'a', which no path joins in "
+            "this direction. Ask reaches or query where it may be so, or explain with a table of pairs."
         ),
     ),
     (
