@@ -36,6 +36,7 @@ FULL = ("debian", "grid150", "layered24x2500", "fe_ocean", "grid450", "debian100
 QUICK = ("grid60", "layered6x200", "debian2")
 CORES = "cores"  #: the part that times an Init with one core and with two
 SCALED = ("grid250", "grid450")  #: of these graphs, with 10^9 and 10^10 pairs
+TWICE = "grid300"  #: has about twice the work of the first of these, for two cores
 MOST_LISTED = 3 * 10**8  #: pairs that are listed to count them; above, only the count of stats() is asked for
 LEAST_FREE = 4 * 2**30  #: bytes of the machine's memory; a run ends when there are fewer
 TICK = 0.2
@@ -140,13 +141,15 @@ def scaled(options: argparse.Namespace) -> Facts:
     are bound to as many cores of the machine as there are tasks at a time.
     """
     found: Facts = {}
-    for name in SCALED:
+    looks: Facts = {}
+    for name, every in dict.fromkeys(SCALED, (1, 2)) | {TWICE: (2,)}.items():
         with graph_file(name, options) as (task, _):
-            for cores in (1, 2):
+            looks[name] = told(task | {"what": "work"}, None)["work"][0]["looks"]
+            for cores in every:
                 with bound(cores), cluster(2, options.executor_memory) as address:
                     runs = told(task | {"what": "inits", "master": address, "cores": cores}, None)["init"]
                 found.setdefault(name, []).append(min(run["seconds"] for run in runs))
-    return {"seconds by cores": found}
+    return {"seconds by cores": found, "looks": looks}
 
 
 @contextlib.contextmanager
@@ -178,10 +181,22 @@ def lines(results: dict[str, Facts]) -> Iterator[Line]:
         for each in found["work"][1:]:
             what = f"{name}: work of {each['ranges']} tasks over one sweep"
             yield _most(what, each["seconds"] / one["seconds"], "times", 1.3 if each["ranges"] == 32 else None)
-    for name, (one, two) in results.get(CORES, {"seconds by cores": {}})["seconds by cores"].items():
-        found = Line(f"{name}: Init with 1 core over 2 cores", one / two, "times", ">= 1.6", one / two >= 1.6)
-        found.detail = {"seconds": [round(one, 3), round(two, 3)]}
-        yield found
+    yield from _scaling(results[CORES]) if CORES in results else ()
+
+
+def _scaling(found: Facts) -> Iterator[Line]:
+    """Yield how much faster two cores are with the same graph, and how they do with a graph of twice the work."""
+    seconds, looks = found["seconds by cores"], found["looks"]
+    for name in SCALED:
+        one, two = seconds[name]
+        line = Line(f"{name}: Init with 1 core over 2 cores", one / two, "times", ">= 1.6", one / two >= 1.6)
+        line.detail = {"seconds": [round(one, 3), round(two, 3)]}
+        yield line
+    one, (two,) = seconds[SCALED[0]][0], seconds[TWICE]
+    work = looks[TWICE] / looks[SCALED[0]]
+    line = Line(f"work a second and core: {TWICE} with 2 cores over {SCALED[0]} with 1", work / 2 * one / two, "times")
+    line.detail = {"seconds": [round(one, 3), round(two, 3)], "work": round(work, 2)}
+    yield line
 
 
 def _phase(name: str, phase: str, runs: list[Facts]) -> Line:

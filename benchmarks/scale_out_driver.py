@@ -53,6 +53,7 @@ def packages(copies: int) -> Graph:
 #: Graphs by name; the others are files of the folder that the user names.
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "grid450": lambda: dropped(lanes_graphs.grid(450)),
+    "grid300": lambda: lanes_graphs.grid(300),
     "grid250": lambda: lanes_graphs.grid(250),
     "grid150": lambda: lanes_graphs.grid(150),
     "grid60": lambda: lanes_graphs.grid(60),
@@ -150,8 +151,8 @@ class Measured:
         return int(self._context.dagScheduler().numTotalJobs())
 
     def inits(self) -> Facts:
-        """Build the closure some times."""
-        return {"init": [self.took(lambda: self._closure(self.graph.edges)) for _ in range(8)]}
+        """Build the closure so often that the JVM has compiled what it runs."""
+        return {"init": [self.took(lambda: self._closure(self.graph.edges)) for _ in range(24)]}
 
     def all(self) -> Facts:
         """Build the closure, change it and ask it; print what each phase took when it is done."""
