@@ -24,7 +24,7 @@ from dyntc_spark.engines import registry
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import ClosedError, OptionError
 from dyntc_spark.graph.changes.batch import BatchResult, ChangedPairs
-from dyntc_spark.graph.history import Tally
+from dyntc_spark.graph.history import Tally, counted
 from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.labels.arrow import LabelledArrow
@@ -318,8 +318,9 @@ class LabelledGraph:
         if self._closed:
             return "LabelledGraph(closed)"
         now = self._now
-        sizes = f"{len(now.edges.vertices)} vertices, {len(now.edges)} edges with {len(now.edges.by_label)} labels"
-        return f"LabelledGraph({sizes}; {len(self._closures)} closures, version {now.number})"
+        vertices, edges = counted(len(now.edges.vertices), "vertex", "vertices"), counted(len(now.edges), "edge")
+        labels, closures = counted(len(now.edges.by_label), "label"), counted(len(self._closures), "closure")
+        return f"LabelledGraph({vertices}, {edges} with {labels}; {closures}, version {now.number})"
 
     def __enter__(self) -> Self:
         self._standing()
