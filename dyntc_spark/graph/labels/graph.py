@@ -28,7 +28,7 @@ from dyntc_spark.graph.history import Tally, counted
 from dyntc_spark.graph.inputs.kinds import encoded
 from dyntc_spark.graph.inputs.read import read_vertices
 from dyntc_spark.graph.labels.arrow import LabelledArrow
-from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels
+from dyntc_spark.graph.labels.closure import LabelClosure, Names, checked_labels, look_at_unknown
 from dyntc_spark.graph.labels.closures import Closures
 from dyntc_spark.graph.labels.edges import Batch, LabelledEdges, Standing, within
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
@@ -192,11 +192,12 @@ class LabelledGraph:
 
     # --- closures ----------------------------------------------------------------------------
 
-    def closure(self, labels: Collection[str] | None = None) -> LabelClosure:
+    def closure(self, labels: Collection[str] | None = None, *, unknown: str = "warn") -> LabelClosure:
         """Return the closure over the edges that have one of these labels; by default over all edges.
 
         It is built when it is first asked for, and kept up to date from then on. The same labels give the same
-        object. A label that no edge has may come later.
+        object. A label that no edge has yet is ``unknown``: ``"warn"`` logs that, for it may be a slip of the pen,
+        ``"allow"`` takes it without a word, and ``"raise"`` refuses it. A graph without edges takes any.
 
         Examples
         --------
@@ -206,6 +207,7 @@ class LabelledGraph:
         """
         wanted = checked_labels(labels)
         with self._changing() as now:
+            look_at_unknown(wanted, now.edges.by_label.keys(), unknown)
             found = self._closures.get(wanted)
             if found is None:
                 found = LabelClosure(self._engine(), self._spark, self, wanted)
@@ -219,10 +221,7 @@ class LabelledGraph:
 
     @contextmanager
     def reading(self) -> Iterator[int]:
-        """Hold up changes, so that several questions, to whichever closures, are answered for one version; give it.
-
-        Each single answer is that of one version anyway.
-        """
+        """Hold up changes, so that several questions, to whichever closures, are answered for one version; give it."""
         with self._changing() as now:
             yield now.number
 
@@ -311,7 +310,6 @@ class LabelledGraph:
         return frame(session_for(self._spark), self.arrow.labels())
 
     def __len__(self) -> int:
-        """Return how many vertices there are."""
         return len(self._standing().edges.vertices)
 
     def __repr__(self) -> str:
