@@ -208,11 +208,14 @@ def ensure_open(spark: SparkSession) -> None:
     --------
     >>> ensure_open(local())
     """
+    if not hasattr(spark, "createDataFrame"):
+        raise SessionError("a Spark session", f"{spark!r:.80}", "Give the one of SparkSession.builder.getOrCreate().")
     if not is_open(spark):
         raise SessionError(
             "an open Spark session",
             "one that has been stopped",
-            "Start another one, for example with dyntc_spark.session.local(), and build the matrices in it.",
+            "Start another one, for example with dyntc_spark.session.local(). A closure goes on there after "
+            "c.use(spark); DataFrames and matrices of the old session have to be made again.",
         )
 
 

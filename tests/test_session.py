@@ -15,8 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark
 import pytest
+from pyspark.errors import PythonException
 
 from dyntc_spark import machine, session
+from dyntc_spark.blocks.jobs import run_job
 from dyntc_spark.errors import SessionError, SetupError
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -297,3 +299,16 @@ def test_delta_jars_are_found_without_a_fetch(unreachable, monkeypatch):
         (unreachable / "jars" / f"io.delta_{name.format(spark='4.2')}-4.4.0.jar").touch()
     monkeypatch.setattr(machine, "_fetch", lambda _coordinate, _ivy: pytest.fail("fetched"))
     assert machine.delta_jars(None, unreachable)[0].name == "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
+
+
+def test_what_is_no_session():
+    with pytest.raises(SessionError, match="expected a Spark session; got 'local'"):
+        session.ensure_open("local")
+
+
+def test_workers_that_lack_a_package(spark):
+    def task():
+        raise PythonException(message="An exception was thrown:\nModuleNotFoundError: No module named 'numpy'\n")
+
+    with pytest.raises(SessionError, match=r"got ModuleNotFoundError: No module named 'numpy'\. .*PYSPARK_PYTHON"):
+        run_job(spark, "count", task)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 #: What Spark says when a block of a local checkpoint was on an executor that is gone.
 _LOST = re.compile(r"(?i)checkpoint block \w+(?= not found)")
+#: What a worker says that lacks a package.
+_MISSING = re.compile(r"ModuleNotFoundError: .+")
 
 
 def run_job(spark: SparkSession, description: str, action: Callable[[], Result]) -> Result:
@@ -34,10 +36,15 @@ def run_job(spark: SparkSession, description: str, action: Callable[[], Result])
                 f"a loss of {lost[0]}",
                 "An executor that held them is gone. Build the state again.",
             ) from error
+        missing = _MISSING.search(str(error))
         raise SessionError(
             f"Spark to finish the job {description!r}",
-            f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",
-            "The state is as it was before; the cause above has Spark's own account.",
+            missing[0] if missing else f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",
+            "Spark's workers run another Python than this process, or one without the packages of this one. On one "
+            "machine set the variable PYSPARK_PYTHON to sys.executable before the session starts; on a cluster "
+            "install dyntc-spark there."
+            if missing
+            else "The state is as it was before; the cause above has Spark's own account.",
         ) from error
     finally:
         spark.removeTag(tag)

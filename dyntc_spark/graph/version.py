@@ -110,9 +110,20 @@ class Version:
         return Version(graph, self.graph, self.number + 1, self.tally + last, last, self.engine, self.backend)
 
     def __str__(self) -> str:
-        sizes = f"{len(self.graph.vertices)} vertices, {len(self.graph.edges)} edges"
+        sizes = f"{counted(len(self.graph.vertices), 'vertex', 'vertices')}, {counted(len(self.graph.edges), 'edge')}"
         place = "in process" if self.backend == "local" else "on Spark"
         return f"{sizes}; engine {self.engine!r} {place}, version {self.number}"
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number with what is counted.
+
+    Examples
+    --------
+    >>> counted(1, "edge"), counted(64047, "vertex", "vertices")
+    ('1 edge', '64,047 vertices')
+    """
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The closure of a packed Boolean matrix: components first, then rows of bits merged from below.
 
 Strong components are contracted, numbered so that every edge between two of them
-leads to the smaller number (``kernels.reach``). The row of a component is its own
+leads to the smaller number (``kernels.components``). The row of a component is its own
 members and the rows of its successors, the largest numbers first: a successor
 whose members are in the row already adds nothing and is passed over.
 """

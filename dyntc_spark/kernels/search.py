@@ -1,6 +1,6 @@
 """Shortest paths in a digraph, by searches that begin at a vertex and end when all that is looked for was met.
 
-The digraph is given as in ``kernels.reach``: the edges of ``v`` lead to ``targets[offsets[v]:offsets[v + 1]]``.
+The digraph is given as in ``kernels.components``: the edges of ``v`` lead to ``targets[offsets[v]:offsets[v + 1]]``.
 """
 
 from __future__ import annotations

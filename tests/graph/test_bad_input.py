@@ -32,7 +32,7 @@ REFUSED = [
         NullEndpointError,
         (
             "expected a vertex in every row of column 'dst'; got null in row 1 (1 in all). "
-            "Drop or repair these rows first."
+            "Drop or repair these rows first; NaN counts as null."
         ),
     ),
     (
@@ -41,7 +41,7 @@ REFUSED = [
         MissingColumnError,
         (
             "expected the columns src, dst, each once; got no 'dst' among ['src', 'to']. "
-            "Name them with src=, dst= and op=, or rename them; other columns do no harm."
+            "Name them with src= and dst=, or rename them; other columns do no harm."
         ),
     ),
     (
@@ -49,9 +49,9 @@ REFUSED = [
         lambda c: c.apply([("insert", "x", "y"), ("upsert", "a", "b")]),
         UnknownOperationError,
         (
-            "expected 'insert' or 'delete' in column 'op'; got 'upsert' in row 1. Also taken are I and D, c and d, "
-            "+I and -D, update_preimage and update_postimage. An update of an edge is two rows: a deletion of the old "
-            "edge and an insertion of the new one."
+            "expected 'insert' or 'delete' in column 'op'; got 'upsert' in row 1. In a tuple it comes first. Also "
+            "taken are add and remove, I and D, c and d, +I and -D, update_preimage and update_postimage. An update of "
+            "an edge is two rows: a deletion of the old edge and an insertion of the new one."
         ),
     ),
     (

@@ -135,6 +135,15 @@ def test_why(page):
     assert page.words("#why") == "No path leads from disk to shop."
 
 
+def test_long_names_can_be_told_apart(browser, tmp_path):
+    shared = "warehouse://shop.example/analytics/staging."
+    closure = DynamicClosure.from_edges([(f"{shared}orders", f"{shared}customers")])
+    browser.open(closure.explore().save(tmp_path / "page.html"))
+    texts = browser.run("[...document.querySelectorAll('#drawing .box text')].map((text) => text.textContent)")
+    assert sorted(text[-9:] for text in texts) == ["customers", "ng.orders"]
+    assert all(text.startswith("wareho…") for text in texts)
+
+
 def test_components_open_and_close(browser, tmp_path):
     closure = DynamicClosure.from_edges(EDGES)
     browser.open(closure.explore("web").save(tmp_path / "page.html"))

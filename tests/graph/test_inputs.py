@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -100,7 +101,7 @@ def test_changes():
 @pytest.mark.parametrize(
     ("op", "message"),
     [
-        ("u", "'insert' or 'delete' in column 'op'; got 'u' in row 1. Also taken are"),
+        ("u", "'insert' or 'delete' in column 'op'; got 'u' in row 1. In a tuple it comes first. Also taken are"),
         (None, "got None in row 1"),
         ("upsert", "got 'upsert' in row 1"),
     ],
@@ -112,7 +113,15 @@ def test_an_unknown_operation(op, message):
 
 @pytest.mark.parametrize(
     "words",
-    [("INSERT", "Delete"), ("I", "D"), ("c", "d"), ("+I", "-D"), ("update_postimage", "update_preimage"), (" i", "d ")],
+    [
+        ("INSERT", "Delete"),
+        ("add", "remove"),
+        ("I", "D"),
+        ("c", "d"),
+        ("+I", "-D"),
+        ("update_postimage", "update_preimage"),
+        (" i", "d "),
+    ],
 )
 def test_what_other_tools_call_operations(words):
     assert read_changes([(words[0], 1, 2), (words[1], 2, 3)])[1].tolist() == [True, False]
@@ -150,12 +159,20 @@ def test_null_endpoints(table, message):
         ([("a", "b"), ("a", "b", "c")], r"2 values in every row: src, dst; got \('a', 'b', 'c'\) in row 1"),
         (["ab"], "got 'ab' in row 0"),
         ([1], "got 1 in row 0"),
-        ([{"src": 1, "dst": 2}], "in row 0"),
+        (("a", "b"), "got 'a' in row 0. Give a list of such tuples, also if there is only one"),
+        ([{"src": 1, "dst": 2}], r"in row 0. Make a table of the dictionaries: pyarrow.Table.from_pylist\(rows\)"),
     ],
 )
 def test_missing_columns(table, message):
     with pytest.raises(MissingColumnError, match=message):
         read_ends(table)
+
+
+def test_other_graphs_are_told_how_to_come_in():
+    with pytest.raises(InputError, match=r"got DiGraph. Use DynamicClosure.from_networkx\(graph\)"):
+        read_ends(nx.DiGraph([("a", "b")]))
+    with pytest.raises(InputError, match=r"got dict. .*make a list: \[\(a, b\) for a, found in neighbours.items\(\)"):
+        read_ends({"a": ["b"]})
 
 
 @pytest.mark.parametrize("table", ["ab", 3, None, {"src": [1]}, pa.chunked_array([[1]])])
@@ -173,7 +190,7 @@ def test_no_table(table):
         ([("a", 1)], "one type in the columns 'src' and 'dst'; got string and int64"),
         (pd.DataFrame({"src": ["a", 1], "dst": ["b", "c"]}), "column 'src', such as 'a'; got 1 in row 1"),
         (pa.table({"src": ["a"], "dst": [1]}), "got string and int64"),
-        ([(2**70, 1)], "values that Arrow knows in column 'src'; got int"),
+        ([(2**70, 1)], "values that Arrow knows in column 'src'; got int.* 64 bits: write longer ones as text"),
         ([(2**63, 1)], "values that Arrow knows in column 'src'; got int: Python int too large to convert to C long"),
         ([("a", "b"), ("\ud800", "b")], "values that Arrow knows in column 'src'; got str: 'utf-8' codec can't encode"),
         ([(object(), object())], "values that Arrow knows in column 'src'; got object"),

@@ -42,6 +42,22 @@ def test_bad_edges_are_refused(data, error, says):
     assert (g.version, closure.version, rows(g.arrow.edges())) == (0, 0, sorted(STAFF))
 
 
+def test_a_label_that_no_edge_has_is_told(caplog):
+    g = LabelledGraph.from_edges(STAFF)
+    assert not g.closure({"member", "membr"}).reaches("anna", "wiki")  # it may come later
+    assert "got 'membr', which no edge has. Check the spelling" in caplog.text
+    assert all(f"'{label}'" in caplog.text for label in {label for *_, label in STAFF})
+    caplog.clear()
+    g.closure({"member", "guest"}, unknown="allow")
+    LabelledGraph.from_edges([]).closure({"member"})  # nothing is known there yet
+    g.closure()
+    assert not caplog.text
+    with pytest.raises(OptionError, match="got 'guest', 'membr', which no edge has"):
+        g.closure({"membr", "guest", "member"}, unknown="raise")
+    with pytest.raises(OptionError, match="unknown='warn', 'allow' or 'raise'; got 'ignore'"):
+        g.closure({"member"}, unknown="ignore")
+
+
 def test_other_misuse_is_refused():
     g = LabelledGraph.from_edges(STAFF)
     for labels in ("member", set(), {""}, {1}, 3):

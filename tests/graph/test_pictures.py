@@ -84,6 +84,13 @@ def test_a_box_for_a_component_or_for_each_of_its_vertices(closure):
     assert len(unfolded.curves) == len(EDGES)
 
 
+def test_long_names_can_be_told_apart():
+    shared = "warehouse://shop.example/analytics/staging."
+    found = words(drawn(DynamicClosure.from_edges([(f"{shared}orders", f"{shared}customers")])))
+    assert [name[-9:] for name in found] == ["customers", "ng.orders"]
+    assert all(name.startswith("warehou…") and len(name) == 24 for name in found)
+
+
 def test_few_names_are_looked_up(monkeypatch):
     ring = DynamicClosure.from_edges([(v, (v + 1) % 900) for v in range(900)])
     asked, table = [], type(ring._parts.door.now.graph.vertices)
@@ -102,6 +109,9 @@ def test_the_last_batch_is_in_colour(closure):
     marks = {(text.role, text.text.strip()) for text in found.texts if text.role in {"won", "lost"}}
     assert marks == {("won", "+4"), ("lost", f"{MINUS}1"), ("lost", f"{MINUS}2")}  # d; a; b and c together
     assert any("last batch" in text.text for text in found.texts)
+    alone = DynamicClosure.from_edges([*EDGES, ("x", "y")])
+    alone.insert([("x", "z")])
+    assert not any("last batch" in text.text for text in drawn(alone, around="a").texts)  # nothing there has a colour
 
 
 def test_a_deleted_edge_does_not_lie_on_one_that_is_there():
@@ -193,7 +203,9 @@ HOSTILE = '<script>alert(1)</script>"&\u202e\n'
 def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
     closure = DynamicClosure.from_edges(edges)
     shown = closure._repr_html_()
-    assert f"{len(edges)} edges; engine &#x27;lanes&#x27; in process, version 0" in shown
+    assert f"{len(edges)} edge{'s' * (len(edges) != 1)}; engine &#x27;lanes&#x27; in process, version 0" in shown
+    assert "last batch" not in shown  # the first build is none
+    assert ("The graph has no vertices." in shown) == (not edges)
     ET.fromstring(re.search(r"<svg.*</svg>", shown)[0])  # noqa: S314  (our own)
     assert "<script" not in shown
     assert "\u202e" not in shown

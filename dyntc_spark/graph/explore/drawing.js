@@ -15,7 +15,13 @@ const drawing = (() => {
     return made;
   }
 
-  const short = (name, most = LETTERS) => (name.length <= most ? name : name.slice(0, most - 1) + "…");
+  // A long name loses its middle: names often begin alike, and end with what tells them apart.
+  function short(name, most = LETTERS) {
+    const letters = [...name], begin = Math.floor((most - 1) / 3);
+    return letters.length <= most
+      ? name
+      : letters.slice(0, begin).join("") + "…" + letters.slice(letters.length - (most - 1 - begin)).join("");
+  }
 
   // Neighbours of a component, edges that the batch deleted included: they are drawn as well.
   function neighbours(component, forwards, batch) {

@@ -37,7 +37,7 @@ Vertex: TypeAlias = Any
 
 INSERT, DELETE = "insert", "delete"
 #: What tools that capture changes call these: SQL, Delta's change data feed, Debezium, Flink, database migration tools.
-INSERTIONS = frozenset((INSERT, "i", "c", "r", "create", "update_postimage", "+i", "+u", "+"))
+INSERTIONS = frozenset((INSERT, "i", "c", "r", "add", "create", "update_postimage", "+i", "+u", "+"))
 DELETIONS = frozenset((DELETE, "d", "remove", "update_preimage", "-d", "-u", "-"))
 
 #: Types whose columns are canonical as they are.
@@ -139,8 +139,9 @@ def insertions(op: pa.Array, name: str) -> npt.NDArray[np.bool_]:
         raise UnknownOperationError(
             f"{INSERT!r} or {DELETE!r} in column {name!r}",
             f"{op[row].as_py()!r} in row {row}",
-            "Also taken are I and D, c and d, +I and -D, update_preimage and update_postimage. An update of an edge "
-            "is two rows: a deletion of the old edge and an insertion of the new one.",
+            "In a tuple it comes first. Also taken are add and remove, I and D, c and d, +I and -D, update_preimage "
+            "and update_postimage. An update of an edge is two rows: a deletion of the old edge and an insertion of "
+            "the new one.",
         )
     return np.array([word in INSERTIONS for word in words], np.bool_)[places]
 
@@ -221,9 +222,24 @@ def read_columns(data: Table, names: Sequence[str]) -> list[pa.Array]:
             raise InputError(_TAKEN, f"{type(data).__name__}, which is no table: {error}", "Make it one.") from error
         require_columns(table.column_names, names)
         return _of_table(table, names)
-    if isinstance(data, str | bytes | dict) or not isinstance(data, Iterable):
-        raise InputError(_TAKEN, f"{type(data).__name__}", f"Its columns are {', '.join(names)}.")
+    refuse_other_kinds(data, names)
     return _of_rows(_listed(data, _TAKEN), names)
+
+
+def refuse_other_kinds(data: Table, names: Sequence[str]) -> None:
+    """Refuse what is no table and no list, and say how to make one of it."""
+    if isinstance(data, dict):
+        remedy = (
+            "Of columns make a table: pyarrow.table(columns). Of neighbours make a list: "
+            "[(a, b) for a, found in neighbours.items() for b in found]."
+        )
+    elif hasattr(data, "adj") and hasattr(data, "edges"):  # of networkx, which need not be installed
+        remedy = "Use DynamicClosure.from_networkx(graph), or pass list(graph.edges)."
+    elif isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        remedy = f"Its columns are {', '.join(names)}."
+    else:
+        return
+    raise InputError(_TAKEN, f"{type(data).__name__}", remedy)
 
 
 def column_names(data: Table) -> list[Any]:
@@ -271,10 +287,11 @@ def _of_rows(rows: list[Any], names: Sequence[str]) -> list[pa.Array]:
         except TypeError:
             fits = False
         if not fits:
+            remedy = "Make a table of the dictionaries: pyarrow.Table.from_pylist(rows)."
             raise MissingColumnError(
                 f"{len(names)} values in every row: {', '.join(names)}",
                 f"{row!r} in row {number}",
-                "Give a list of such tuples.",
+                remedy if isinstance(row, dict) else "Give a list of such tuples, also if there is only one.",
             )
     return [_column([row[place] for row in rows], name) for place, name in enumerate(names)]
 
@@ -314,8 +331,9 @@ def _array(values: Any, name: str) -> pa.Array:  # noqa: ANN401  (a list, or a s
         return pa.array(values, from_pandas=True)  # NaN is null
     except (pa.ArrowException, ArithmeticError, ValueError, TypeError) as error:
         came = getattr(values, "dtype", type(next(iter(values), None)).__name__)
+        remedy = "Integers have 64 bits: write longer ones as text." if isinstance(error, OverflowError) else NAMEABLE
         raise VertexTypeError(
-            f"values that Arrow knows in column {name!r}", f"{came}: {error!s:.200}", NAMEABLE
+            f"values that Arrow knows in column {name!r}", f"{came}: {error!s:.200}", remedy
         ) from error
 
 

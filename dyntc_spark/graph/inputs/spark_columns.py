@@ -113,6 +113,13 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+#: What to do about columns that are missing, by how many are wanted.
+_KEYWORDS = {
+    1: "Rename it; descendants and ancestors also take column=",
+    2: "Name them with src= and dst=, or rename them",
+}
+
+
 def require_columns(found: Iterable[Any], names: Sequence[str]) -> None:
     """Refuse a table that lacks one of the columns ``names``, or has one twice."""
     columns = list(found)
@@ -121,7 +128,8 @@ def require_columns(found: Iterable[Any], names: Sequence[str]) -> None:
             raise MissingColumnError(
                 f"the columns {', '.join(names)}, each once",
                 f"{columns.count(name) or 'no'} {name!r} among {columns}",
-                "Name them with src=, dst= and op=, or rename them; other columns do no harm.",
+                f"{_KEYWORDS.get(len(names), 'Name them with op=, src= and dst=, or rename them')}; "
+                "other columns do no harm.",
             )
 
 

@@ -92,7 +92,7 @@ def refuse_nulls(column: pa.Array, name: str) -> None:
         raise NullEndpointError(
             f"a vertex in every row of column {name!r}",
             f"null in row {row} ({column.null_count} in all)",
-            "Drop or repair these rows first.",
+            "Drop or repair these rows first; NaN counts as null.",
         )
     if pa.types.is_struct(column.type):
         for child, field in zip(*_parts(column), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +19,11 @@ from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_log = logging.getLogger(__name__)
+
+MOST_LISTED = 20  # labels in a message
 
 
 class Owner(Protocol):
@@ -161,9 +167,34 @@ def checked_labels(labels: Collection[str] | None) -> frozenset[str] | None:
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, Collection):
-        raise OptionError("a set of labels", f"{labels!r:.80}", "Write closure({'member', 'owner'}).")
+        raise OptionError("a set of labels", f"{labels!r:.80}", "Write them in braces: closure({'member', 'owner'}).")
     listed = list(labels)  # what is no label need not fit into a set
     if not listed or not all(isinstance(label, str) and label for label in listed):
         came = f"{listed!r:.80}" if listed else "none"
         raise OptionError("labels, which are texts", came, "For all edges leave them out.")
     return frozenset(listed)
+
+
+def look_at_unknown(wanted: frozenset[str] | None, known: Collection[str], unknown: str) -> None:
+    """Log, allow or refuse labels that no edge has; among no labels at all, none is known.
+
+    Examples
+    --------
+    >>> look_at_unknown(frozenset({"membr"}), {"member", "owner"}, "raise")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    dyntc_spark.errors.OptionError: expected labels that edges have: 'member', 'owner'; got 'membr', which no ...
+    """
+    if unknown not in ("warn", "allow", "raise"):
+        raise OptionError("unknown='warn', 'allow' or 'raise'", f"{unknown!r:.80}", "The first is the default.")
+    strange = sorted((wanted or frozenset()) - set(known))
+    if unknown == "allow" or not strange or not known:
+        return
+    listed = [repr(label) for label in sorted(known)]
+    error = OptionError(
+        f"labels that edges have: {', '.join(listed[:MOST_LISTED])}{', ...' * (len(listed) > MOST_LISTED)}",
+        f"{', '.join(map(repr, strange))}, which no edge has",
+        "Check the spelling, or pass unknown='allow' if it comes later.",
+    )
+    if unknown == "raise":
+        raise error
+    _log.warning("A closure over labels: %s", error)

@@ -28,14 +28,14 @@ from dyntc_spark.graph.changes.batch_result import BatchResult, ChangedPairs
 from dyntc_spark.graph.inputs.read import Table, Vertex, read_vertices
 from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.labels.closure_set import ClosureSet
-from dyntc_spark.graph.labels.label_closure import LabelClosure, Names, checked_labels
+from dyntc_spark.graph.labels.label_closure import LabelClosure, Names, checked_labels, look_at_unknown
 from dyntc_spark.graph.labels.labelled_arrow import LabelledArrow
 from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges, Standing, within
 from dyntc_spark.graph.labels.labelled_store import Change, LabelledStore, Later, loaded
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.frames import frame
-from dyntc_spark.graph.version import Tally
+from dyntc_spark.graph.version import Tally, counted
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, session_at_hand, session_for
 
@@ -191,11 +191,12 @@ class LabelledGraph:
 
     # --- closures ----------------------------------------------------------------------------
 
-    def closure(self, labels: Collection[str] | None = None) -> LabelClosure:
+    def closure(self, labels: Collection[str] | None = None, *, unknown: str = "warn") -> LabelClosure:
         """Return the closure over the edges that have one of these labels; by default over all edges.
 
         It is built when it is first asked for, and kept up to date from then on. The same labels give the same
-        object. A label that no edge has may come later.
+        object. A label that no edge has yet is ``unknown``: ``"warn"`` logs that, for it may be a slip of the pen,
+        ``"allow"`` takes it without a word, and ``"raise"`` refuses it. A graph without edges takes any.
 
         Examples
         --------
@@ -205,6 +206,7 @@ class LabelledGraph:
         """
         wanted = checked_labels(labels)
         with self._changing() as now:
+            look_at_unknown(wanted, now.edges.by_label.keys(), unknown)
             found = self._closures.get(wanted)
             if found is None:
                 found = LabelClosure(self._engine(), self._spark, self, wanted)
@@ -218,10 +220,7 @@ class LabelledGraph:
 
     @contextmanager
     def reading(self) -> Iterator[int]:
-        """Hold up changes, so that several questions, to whichever closures, are answered for one version; give it.
-
-        Each single answer is that of one version anyway.
-        """
+        """Hold up changes, so that several questions, to whichever closures, are answered for one version; give it."""
         with self._changing() as now:
             yield now.number
 
@@ -310,15 +309,15 @@ class LabelledGraph:
         return frame(session_for(self._spark), self.arrow.labels())
 
     def __len__(self) -> int:
-        """Return how many vertices there are."""
         return len(self._standing().edges.vertices)
 
     def __repr__(self) -> str:
         if self._closed:
             return "LabelledGraph(closed)"
         now = self._now
-        sizes = f"{len(now.edges.vertices)} vertices, {len(now.edges)} edges with {len(now.edges.by_label)} labels"
-        return f"LabelledGraph({sizes}; {len(self._closures)} closures, version {now.number})"
+        vertices, edges = counted(len(now.edges.vertices), "vertex", "vertices"), counted(len(now.edges), "edge")
+        labels, closures = counted(len(now.edges.by_label), "label"), counted(len(self._closures), "closure")
+        return f"LabelledGraph({vertices}, {edges} with {labels}; {closures}, version {now.number})"
 
     def __enter__(self) -> Self:
         self._standing()

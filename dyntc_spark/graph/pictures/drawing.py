@@ -30,9 +30,10 @@ class Drawing:
     ) -> Axes:
         """Draw the closure with matplotlib, and return the axes.
 
-        A small graph is drawn in layers, a box for each component: vertices that reach each other. Of a larger one the
-        matrix is drawn: how many pairs of vertices, in a topological order, are joined in each part of it, with the
-        names of the fullest rows and columns. What the last batch changed is in colour.
+        A small graph is drawn in layers, a box for each component: vertices that reach each other. What the last batch
+        changed is in colour. Of a graph with more than 40 components the matrix is drawn: how many pairs of vertices,
+        in a topological order, are joined in each part of it, with the names of the fullest rows and columns. For
+        boxes and colours there, name a vertex by ``around``.
 
         Parameters
         ----------

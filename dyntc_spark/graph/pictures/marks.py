@@ -25,11 +25,6 @@ class Marks:
     won: Indices  #: by vertex, how many others it reaches now and did not before
     lost: Indices
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to mark."""
-        return not (len(self.inserted) or len(self.deleted) or self.won.any() or self.lost.any())
-
     def beside(self, vertex: Indices) -> Indices:
         """Return for each vertex whether the batch inserted or deleted an edge between it and another: 1, or 0."""
         found = np.zeros(len(self.won), np.int64)

@@ -42,6 +42,13 @@ class Matrix:
     vertices: int
     rows: list[Named]
     columns: list[Named]
+    pairs: int | None = None  #: how many are reachable, where that was counted
+
+    @property
+    def about(self) -> str:
+        """What the sides of the matrix are."""
+        counted = "" if self.pairs is None else f"{self.pairs:,} pairs of "
+        return f"{counted}{self.vertices:,} vertices, each before those that it reaches"
 
 
 def matrix(graph: Graph, condensed: Condensation, closure: Reachability, parts: int) -> Matrix:
@@ -49,10 +56,12 @@ def matrix(graph: Graph, condensed: Condensation, closure: Reachability, parts: 
     order = np.argsort(-condensed.component, kind="stable")
     rows: list[Named] = []
     columns: list[Named] = []
+    pairs = None
     if closure.backend == "local" and (isinstance(closure, CountsReached) or len(order) <= FEW):
         below, above = reach_counts(closure, condensed.vertices)
         rows, columns = (_heaviest(graph, condensed, order, counts) for counts in (below, above))
-    return Matrix(density(condensed, closure, parts), len(order), rows, columns)
+        pairs = int(below.sum())
+    return Matrix(density(condensed, closure, parts), len(order), rows, columns, pairs)
 
 
 def density(condensed: Condensation, closure: Reachability, parts: int) -> npt.NDArray[np.float64]:

@@ -104,7 +104,7 @@ def _draw_matrix(ax: Axes, drawn: Matrix) -> None:
     shown = ax.imshow(
         drawn.full, cmap="Blues", norm=PowerNorm(POWER, 0, 1), extent=(0, n, n, 0), interpolation="nearest"
     )
-    ax.set(xlabel=f"reached, of {n:,} vertices in a topological order", ylabel="reaching")
+    ax.set(xlabel=f"reached\n{drawn.about}", ylabel="reaching")
     ax.tick_params(labelsize=8)
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.7, format=PercentFormatter(1), ticks=[0, 0.01, 0.1, 0.5, 1])
     bar.set_label("share of the pairs that are reachable")

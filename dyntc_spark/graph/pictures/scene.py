@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.edges import Edges, keys_of
+from dyntc_spark.graph.pictures.colours import ENDING
 from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.labels import label
 from dyntc_spark.graph.pictures.layout import Arrow, Placed, Point, placed
@@ -118,7 +119,9 @@ def scene(part: Part, condensed: Condensation, *, unfold: bool, notes: list[str]
     ]
     curves += [_under(nodes, at, one, other) for one, other in sorted(back)]
     boxes, texts = _drawn(nodes, at)
-    notes = notes if part.marks.is_empty else [*notes, _LEGEND]
+    coloured = any(curve.role != "edge" for curve in curves) or any(text.role in ENDING for text in texts)
+    notes = [*notes, _LEGEND] if coloured else notes
+    notes = notes or ([] if nodes else ["The graph has no vertices."])
     width = max([at.width, *(_width(note) for note in notes)])
     bottom = at.height + (24 if back else 0)
     texts += [Text(0, bottom + 16 + 16 * n, note, "note") for n, note in enumerate(notes)]

@@ -21,10 +21,10 @@ def notebook(door: Door) -> str:
     """Return what a notebook shows of a closure: sizes, version, the last batch, and a small picture."""
     version, drawn = picture(door, Wanted(thorough=False))
     counts = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in version.last.as_dict().items() if n)
+    batch = f"last batch: {counts or 'nothing changed'}<br>" if version.number else ""
     return (
         '<div style="font-family:sans-serif;font-size:13px;overflow-x:auto">'
-        f"<b>{escape(f'DynamicClosure({version})')}</b><br>"
-        f"last batch: {counts or 'nothing changed'}<br>{_svg(drawn)}</div>"
+        f"<b>{escape(f'DynamicClosure({version})')}</b><br>{batch}{_svg(drawn)}</div>"
     )
 
 
@@ -94,12 +94,12 @@ def _matrix(drawn: Matrix) -> tuple[float, float, list[str]]:
     shapes += [_column_name(left, top, named) for named in drawn.columns]
     bottom = top + SIDE
     shapes += [
-        _words(left, bottom + 16, f"{drawn.vertices:,} vertices in a topological order:"),
-        _words(left, bottom + 30, "a row reaches the columns that are filled. Named are"),
-        _words(left, bottom + 44, "the rows that reach most, the columns that most reach."),
+        _words(left, bottom + 16, f"{drawn.about}: a row reaches"),
+        _words(left, bottom + 30, "the columns that are filled. Named are the rows that reach most and the columns"),
+        _words(left, bottom + 44, "that are reached by most. plot(around=vertex) draws boxes, explore() a page."),
         *_scale(left + SIDE + 20, top),
     ]
-    return left + SIDE + 140, bottom + 54, shapes
+    return left + SIDE + 240, bottom + 54, shapes
 
 
 def _longest(names: list[Named]) -> float:

@@ -112,7 +112,9 @@ def require_same_kind(kind: pa.DataType, came: pa.DataType, sample: str = "") ->
         raise VertexTypeError(
             f"vertices of type {kind}, as the graph has them",
             f"{came}{sample}",
-            "Convert them first; a struct is given as a dictionary or a Row.",
+            "For several vertices give a DataFrame, or ask for one at a time."
+            if pa.types.is_list(came)
+            else "Convert them first; a struct is given as a dictionary or a Row.",
         )
 
 
