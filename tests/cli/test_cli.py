@@ -128,7 +128,7 @@ def test_answers_to_many(run):
         (["apply", "deps", "changes.parquet"], "CHANGES come first, then STORE: dyntc apply --help."),
         (["repair", "nothing"], "/nothing'; got none. Build it: dyntc build EDGES STORE."),
         (["explain", "deps", "a", "b", "--pairs", "edges.csv"], "two vertices, or --pairs; got a b and --pairs"),
-        (["stats", "edges.csv"], "/edges.csv'; got none"),
+        (["stats", "edges.csv"], "/edges.csv'; got none. Build it: dyntc build edges.csv STORE.\n"),
         (["query", "/", "a", "b"], "and not a root"),
         (["explain", "deps"], "two vertices, or --pairs FILE; got neither"),
         (["build", "edges.csv", "deps"], "a folder without a closure; got 'deps', which has one. Say --replace."),
