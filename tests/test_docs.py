@@ -31,6 +31,13 @@ def snippets(page):
     return [(kind, title.strip(), text) for kind, title, text in SNIPPET.findall(page.read_text(encoding="utf-8"))]
 
 
+def test_statements_that_spark_4_0_reads():
+    """Its parser takes no doubled quote for a quote."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "sql").rglob("*.sql")}
+    assert "what_if.sql" in texts
+    assert not [name for name, text in texts.items() if "''" in text]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_snippets_of_a_page_run(page, spark, capsys):
     assert spark

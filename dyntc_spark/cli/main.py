@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name; return the exit code."""
     options = parser().parse_args(arguments)
     try:
-        return run(options)
+        return run(options, alone=arguments is None)
     except DyntcError as error:
         print(f"dyntc {options.command}: {in_words(error, options)}", file=sys.stderr)
     except BrokenPipeError:  # the reader has seen enough
@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run a command; what it needs is imported now, so that --help is quick."""
+def run(options: argparse.Namespace, *, alone: bool) -> int:
+    """Run a command, maybe in a process of its own; what it needs is imported now, so that --help is quick."""
     if options.command == "demo":
         from dyntc_spark import demo  # noqa: PLC0415
 
@@ -61,6 +61,10 @@ def run(options: argparse.Namespace) -> int:
         from dyntc_spark.cli.warming import warm_up  # noqa: PLC0415
 
         return warm_up(options)
+    if alone:
+        from dyntc_spark.cli.imports import leave_out  # noqa: PLC0415
+
+        leave_out()
     from dyntc_spark.cli import commands  # noqa: PLC0415
 
     code: int = getattr(commands, options.command)(options)

@@ -72,7 +72,8 @@ def read(
         else:
             found = pq.read_table(path) if kind == "parquet" else _delta(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"a table in the format {kind}", f"{path!r}: {error}", _remedy(str(error))) from error
+        came = f"{path!r}: {error}".rstrip(".")
+        raise InputError(f"a table in the format {kind}", came, _remedy(str(error))) from error
     _require_columns(found, path, list(columns), kind, header=header)
     return found
 

@@ -51,5 +51,9 @@ def _build_it(options: Namespace) -> str:
     old = sorted(Path(options.store).glob("[0-9]*/edges.parquet"))
     if old:
         return f"It is a folder of release 0.1: dyntc build {old[-1]} NEW."
-    place = "CHANGES come first, then STORE" if options.command == "apply" else "STORE comes first"
-    return f"Build it: dyntc build EDGES STORE. {place}: dyntc {options.command} --help."
+    path = Path(options.store)
+    told = f"Build it: dyntc build {path.name if path.is_file() else 'EDGES'} STORE."
+    orders = {"apply": "CHANGES come first, then STORE", **dict.fromkeys(("query", "explain"), "STORE comes first")}
+    if options.command not in orders:
+        return told
+    return f"{told} {orders[options.command]}: dyntc {options.command} --help."

@@ -6,7 +6,7 @@ CREATE OR REPLACE TEMPORARY FUNCTION {prefix}_what_if(
 RETURNS TABLE (
     src {vertex} COMMENT 'the vertex that would reach, or would no longer',
     dst {vertex} COMMENT 'the vertex that would be reached, or would no longer',
-    op STRING COMMENT '''insert'': would become reachable, ''delete'': would become unreachable'
+    op STRING COMMENT 'insert: would become reachable; delete: would become unreachable'
 )
 RETURN
 WITH present AS (SELECT collect_list(struct(e.src, e.dst)) AS edges FROM {prefix}_edges AS e)

@@ -21,19 +21,7 @@ net AS (
     WHERE version > (SELECT it FROM state).version AND version <= (SELECT it FROM state).head
     GROUP BY src, dst
 ),
-lanes AS (
-    SELECT number, vertex, component, stripe, lane{part} FROM {vertices} WHERE token = (SELECT token FROM start)
-),
-unfolded AS (
-    SELECT stripe, word{part}, explode(sequence(first, last)) AS component FROM {runs} WHERE token = (SELECT token FROM start)
-),
-stored AS (
-    SELECT /*+ BROADCAST(d), BROADCAST(s) */ s.vertex AS src, d.vertex AS dst
-    FROM unfolded AS r
-    JOIN lanes AS d ON d.component = r.component
-    JOIN lanes AS s ON s.stripe = r.stripe{same_part} AND shiftrightunsigned(r.word, s.lane) & 1 = 1
-    WHERE s.number <> d.number
-)
+{stored}
 SELECT
     src,  -- the vertex that reaches
     dst   -- the vertex that is reached

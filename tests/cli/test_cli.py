@@ -128,7 +128,7 @@ def test_answers_to_many(run):
         (["apply", "deps", "changes.parquet"], "CHANGES come first, then STORE: dyntc apply --help."),
         (["repair", "nothing"], "/nothing'; got none. Build it: dyntc build EDGES STORE."),
         (["explain", "deps", "a", "b", "--pairs", "edges.csv"], "two vertices, or --pairs; got a b and --pairs"),
-        (["stats", "edges.csv"], "/edges.csv'; got none"),
+        (["stats", "edges.csv"], "/edges.csv'; got none. Build it: dyntc build edges.csv STORE.\n"),
         (["query", "/", "a", "b"], "and not a root"),
         (["explain", "deps"], "two vertices, or --pairs FILE; got neither"),
         (["build", "edges.csv", "deps"], "a folder without a closure; got 'deps', which has one. Say --replace."),
@@ -361,4 +361,19 @@ assert "py4j.java_gateway" not in sys.modules or not __import__("pyspark").Spark
 """
     environment = {**os.environ, "JAVA_HOME": "/nowhere", "PATH": "/nowhere"}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    assert folder
+
+
+def test_a_command_imports_nothing_that_it_does_not_use(folder):
+    """Imports of pandas, scipy's BLAS and cffi would take longer than the answer; others still find them."""
+    script = """
+import sys
+from dyntc_spark.cli.main import main
+sys.argv = ["dyntc", "query", "deps", "a", "d"]
+assert main() == 0
+assert not {"pandas", "scipy.linalg", "cffi", "pyspark"} & set(sys.modules)
+import pandas, pyarrow, scipy.linalg
+assert pyarrow.table({"a": [1]}).to_pandas()["a"].sum() == 1
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
     assert folder

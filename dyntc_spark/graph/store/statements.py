@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from dyntc_spark.errors import LocationError
@@ -11,7 +13,7 @@ from dyntc_spark.graph.store.kinds import kind_of, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES
 from dyntc_spark.graph.store.tables import PART
-from dyntc_spark.graph.tables.views import filled, statement
+from dyntc_spark.graph.tables.views import filled, literal, statement
 
 TABLES = ("commits", "log", "vertices", "runs", "changes")
 
@@ -21,13 +23,23 @@ def closure_statement(place: Place) -> str:
     return filled(statement("location/closure"), relations_of(place))
 
 
+def checkpoint_statement(place: Place, token: str) -> str:
+    """Return the query that gives the closure of a checkpoint, of which all rows are known to be there."""
+    return f"WITH {_stored(relations_of(place), literal(token))}\nSELECT src, dst FROM stored"
+
+
 def relations_of(place: Place) -> dict[str, str]:
     """Return what the names in the statements stand for."""
     relations = {table: place.by_spark.identifier(table) for table in TABLES}
     # Spark skips the other parts, where a filter has left few sources. Tables of older releases have no parts.
     parted = PART in (place.columns("runs") or ())
     relations |= {"part": f", {PART}" if parted else "", "same_part": f" AND s.{PART} = r.{PART}" if parted else ""}
+    relations["stored"] = _stored(relations, "(SELECT token FROM start)")
     return {**relations, "published": filled(statement("location/published"), relations)}
+
+
+def _stored(relations: Mapping[str, str], token: str) -> str:
+    return filled(statement("location/stored"), {**relations, "token": token}).rstrip()
 
 
 def require_tables(place: Place, commits: Commits) -> pa.DataType:

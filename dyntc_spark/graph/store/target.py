@@ -21,7 +21,7 @@ from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.place import Place, checked
 from dyntc_spark.graph.store.recorded import TABLE as CHANGES
-from dyntc_spark.graph.store.statements import closure_statement, require_tables
+from dyntc_spark.graph.store.statements import checkpoint_statement, closure_statement, require_tables
 from dyntc_spark.graph.tables.views import literal
 from dyntc_spark.lazy_pyspark import F
 from dyntc_spark.session import beside
@@ -91,7 +91,7 @@ class Target:
         """Bring the table to the last version."""
         for version in self._missing(commits):
             if version is None:
-                self._fill(commits.head.version)
+                self._fill(commits)
             else:
                 self.merge(version)
 
@@ -102,9 +102,12 @@ class Target:
         clauses = f"WHEN MATCHED AND c.op = 'delete' THEN DELETE WHEN NOT MATCHED AND c.op = 'insert' {_INSERT}"
         self._write(version, f"{self._merging(changed)} {clauses}")
 
-    def _fill(self, version: int) -> None:
-        """Bring the table to a version, whatever it has."""
-        every = closure_statement(self.place)
+    def _fill(self, commits: Commits) -> None:
+        """Bring the table to the last version, whatever it has."""
+        version, start = commits.head.version, commits.checkpoints()[0]
+        # Where the last version is a checkpoint, as after a save, Spark plans and reads a third of the tables.
+        last = start.version == version
+        every = checkpoint_statement(self.place, start.token) if last else closure_statement(self.place)
         if self._detail("numFiles"):
             text = f"{self._merging(every)} WHEN NOT MATCHED {_INSERT} WHEN NOT MATCHED BY SOURCE THEN DELETE"
         else:
