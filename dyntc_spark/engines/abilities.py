@@ -48,7 +48,7 @@ class ShowsBlocks(Protocol):
     """A closure that is stored as matrices."""
 
     def blocks(self, spark: SparkSession) -> DataFrame:
-        """The matrices of the state as they are stored, a row a block: the columns ``BLOCKS`` of `blocks.block_table`."""
+        """The matrices of the state as they are stored, a row a block: the columns of `blocks.block_table`."""
 
 
 @runtime_checkable
