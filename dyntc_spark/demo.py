@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dyntc_spark import DynamicClosure, datasets
 from dyntc_spark.graph.pictures import svg
-from dyntc_spark.graph.pictures.picture import Wanted
+from dyntc_spark.graph.pictures.picture import PictureOptions
 from dyntc_spark.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def in_sql(spark: SparkSession, c: DynamicClosure) -> None:
 
 def draw(c: DynamicClosure, place: Path) -> None:
     """Write a picture of what the last batch changed around one package."""
-    drawn = svg.document(c._parts.door, Wanted(around=DRAWN))  # noqa: SLF001  (what a notebook shows)
+    drawn = svg.document(c._parts.door, PictureOptions(around=DRAWN))  # noqa: SLF001  (what a notebook shows)
     place.write_text(drawn, encoding="utf-8")
     print(f"  in a picture: {DRAWN} and what is near it; green is new, red is gone: {place.resolve()}")
 

@@ -22,7 +22,7 @@ from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.store import recorded
 from dyntc_spark.graph.store.checkpoint import Content
 from dyntc_spark.graph.store.replay import Batch
-from dyntc_spark.graph.store.store import CHECKPOINTS, Standing, Store
+from dyntc_spark.graph.store.store import CHECKPOINTS, Store, ToPublish
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.relations import Touched
 from dyntc_spark.graph.version import Graph, Tally, Version
@@ -89,7 +89,7 @@ class Attachment:
         """
         store = self.store
         if store is not None:
-            store.publish(batch.kind, self._standing(version, version.last), batch, self._changes_of(version, store))
+            store.publish(batch.kind, self._to_publish(version, version.last), batch, self._changes_of(version, store))
         self._door.publish(version)
         if store is not None:
             store.uncertain = False
@@ -100,7 +100,7 @@ class Attachment:
     def publish(self, kind: str, counts: Tally | None = None, **facts: Any) -> None:  # noqa: ANN401  (as fields are)
         """Publish something about the version that there is."""
         with progress("saving", 1):
-            store, standing = self.required(), self._standing(self._door.now, counts or Tally())
+            store, standing = self.required(), self._to_publish(self._door.now, counts or Tally())
             if kind in CHECKPOINTS:
                 standing = replace(standing, content=self._content(lambda: store.place.spark))
             store.publish(kind, standing, None, **facts)
@@ -156,8 +156,8 @@ class Attachment:
         """Return the graph and the closure for a checkpoint."""
         return self._door.ask(lambda version, closure: Content.of(version.graph, closure, session))
 
-    def _standing(self, version: Version, counts: Tally) -> Standing:
-        return Standing(version.number, version.graph, self.asked, counts, self._started)
+    def _to_publish(self, version: Version, counts: Tally) -> ToPublish:
+        return ToPublish(version.number, version.graph, self.asked, counts, self._started)
 
     @property
     def _version(self) -> int:

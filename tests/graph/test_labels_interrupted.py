@@ -82,7 +82,7 @@ def test_a_graph_that_stays_behind_all_its_closures_brings_them_back(monkeypatch
     g = LabelledGraph.from_edges(STAFF)
     closure = g.closure()
     with monkeypatch.context() as patch:
-        patch.setattr("dyntc_spark.graph.labels.labelled_graph.Standing", interrupt)
+        patch.setattr("dyntc_spark.graph.labels.labelled_graph.LabelledVersion", interrupt)
         with pytest.raises(KeyboardInterrupt):
             g.insert([("ben", "staff", "member")])
     assert (closure.version, g.version) == (1, 0)
@@ -139,7 +139,7 @@ def test_a_batch_that_is_durable_is_not_lost_to_its_writer(where, location, monk
         g.closure(wanted)
     with monkeypatch.context() as patch:
         if where == "the graph":
-            patch.setattr("dyntc_spark.graph.labels.labelled_graph.Standing", interrupt)
+            patch.setattr("dyntc_spark.graph.labels.labelled_graph.LabelledVersion", interrupt)
         else:
             interrupted_at(patch, Door, "publish", int(where == "the second closure"))
         with pytest.raises(KeyboardInterrupt):

@@ -19,7 +19,7 @@ from dyntc_spark.graph.pictures.condensation import Condensation
 from dyntc_spark.graph.pictures.layout import GAP_X, Arrow, placed
 from dyntc_spark.graph.pictures.matrix import density, matrix
 from dyntc_spark.graph.pictures.neighbourhood import nearby
-from dyntc_spark.graph.pictures.picture import Wanted, picture
+from dyntc_spark.graph.pictures.picture import PictureOptions, picture
 from dyntc_spark.graph.pictures.scene import MINUS
 from dyntc_spark.graph.version import Graph
 
@@ -44,7 +44,7 @@ def chain(n):
 
 
 def drawn(closure, **wanted):
-    return picture(closure._parts.door, Wanted(**wanted))[1]
+    return picture(closure._parts.door, PictureOptions(**wanted))[1]
 
 
 def words(scene):
@@ -214,7 +214,7 @@ def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
 
 
 def test_a_picture_in_a_file_is_on_white(closure):
-    found = svg.document(closure._parts.door, Wanted(around="b", unfold=True))
+    found = svg.document(closure._parts.door, PictureOptions(around="b", unfold=True))
     root = ET.fromstring(found)  # noqa: S314  (our own)
     assert root[0].get("fill") == "#fff"
     size = float(root.get("width")), float(root.get("height"))

@@ -16,7 +16,7 @@ from dyntc_spark.graph.changes.copies import Copies
 from dyntc_spark.graph.changes.net_effect import naming_cycles, planned
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs import numbering
-from dyntc_spark.graph.inputs.numbering import Begun, Changes, ChangesHere, read_batch, read_edges
+from dyntc_spark.graph.inputs.numbering import Changes, ChangesHere, FirstGraph, read_batch, read_edges
 from dyntc_spark.graph.inputs.read import Ends, Table, Vertex, of_kind, read_vertices
 from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.store.replay import BATCH, DROP, RESET, Batch
@@ -44,7 +44,7 @@ class Batches:
     ) -> None:
         """Insert the first edges of a new closure: version 0."""
         self._names = names
-        read = numbering.begun(edges, vertices, columns, names, self._tables.spark)
+        read = numbering.read_first_graph(edges, vertices, columns, names, self._tables.spark)
         with self._door.changing() as now:
             graph, repeated = self._build(read, multigraph=multigraph)
             last, tally = Tally(inserted=graph.size), Tally(insertions_ignored=repeated)
@@ -167,7 +167,7 @@ class Batches:
     ) -> BatchResult:
         """Start again with other edges, as one batch; vertices without an edge go, but for those that are given."""
         names = self._names if self._attachment.store is None else "driver"  # a location takes them from there
-        read = numbering.begun(edges, vertices, (src, dst), names, self._tables.spark)
+        read = numbering.read_first_graph(edges, vertices, (src, dst), names, self._tables.spark)
         with self._door.changing() as now:
             self._attachment.begin()
             graph, repeated = self._build(read, multigraph=now.graph.copies is not None)
@@ -211,7 +211,7 @@ class Batches:
             engine.grow(vertices)
         engine.apply(inserted, deleted)
 
-    def _build(self, read: Begun, *, multigraph: bool) -> tuple[Graph, int]:
+    def _build(self, read: FirstGraph, *, multigraph: bool) -> tuple[Graph, int]:
         """Let the engine close other edges; give their graph, and how many of them were there more than once."""
         vertices, engine = read.vertices, self._door.engine
         if len(vertices):

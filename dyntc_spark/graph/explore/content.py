@@ -42,7 +42,7 @@ _EDGE = 5  # characters of an edge, at least
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PageInputs:
     """The way to a closure, and what else a page needs."""
 
     door: Door
@@ -51,19 +51,19 @@ class Asking:
     tables: Callable[[Version, Reachability], Tables]
 
 
-def page(asking: Asking, around: Any = None, depth: int | None = None, most: int = MOST) -> Page:  # noqa: ANN401
+def page(inputs: PageInputs, around: Any = None, depth: int | None = None, most: int = MOST) -> Page:  # noqa: ANN401
     """Make a page about a vertex, or about the whole graph."""
     require_depth(depth, none=True)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise OptionError("most, a number of vertices from 1 on", f"{most!r:.80}", f"Leave it out for {MOST:,}.")
     centre = None if around is None else read_vertices([around], "around")
     if centre is not None:
-        asking.door.now.graph.vertices.known_numbers(centre)
+        inputs.door.now.graph.vertices.known_numbers(centre)
 
     def made(version: Version, closure: Reachability) -> Page:
         graph = version.graph
         start = None if centre is None else graph.vertices.known_numbers(centre)
-        content = _Content(asking, version, closure, start, depth)
+        content = _Content(inputs, version, closure, start, depth)
         room = most
         while True:
             data = content.data(room)
@@ -72,19 +72,19 @@ def page(asking: Asking, around: Any = None, depth: int | None = None, most: int
                 return Page(html or rendered(data), len(data["names"]), len(graph.vertices))
             room = max(room * 2 // 3, 1)
 
-    return asking.door.ask_apart(made)
+    return inputs.door.ask_apart(made)
 
 
 class _Content:
     """A version, with what any page about it says."""
 
     def __init__(
-        self, asking: Asking, version: Version, closure: Reachability, start: Indices | None, depth: int | None
+        self, inputs: PageInputs, version: Version, closure: Reachability, start: Indices | None, depth: int | None
     ) -> None:
         self.version, self.closure, self.start, self.depth = version, closure, start, depth
         graph = version.graph
-        self.batches = list(recent(version, closure, asking.older, BATCHES, asking.session))
-        self.below, self.above = _counts(version, closure, asking.tables)
+        self.batches = list(recent(version, closure, inputs.older, BATCHES, inputs.session))
+        self.below, self.above = _counts(version, closure, inputs.tables)
         self.component = structure.representatives(graph.edges, graph.vertices.extent)
         gone = [within(batch.deleted, graph.vertices.used) for batch in self.batches]
         ends = [

@@ -46,7 +46,7 @@ PLACES = ("auto", "driver", "spark")
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FirstGraph:
     """A graph to begin with, in numbers."""
 
     vertices: Vertices
@@ -136,13 +136,13 @@ def read_batch(
     return ChangesOnSpark(rows, kind, None, op, timestamp, ordered)
 
 
-def begun(
+def read_first_graph(
     edges: Table,
     further: Table,
     columns: Sequence[str],
     names: str,
     spark: SparkSession | None,
-) -> Begun:
+) -> FirstGraph:
     """Read a graph to begin with and number its vertices, where ``names`` says: see `PLACES`.
 
     A DataFrame is counted first: one job, which reads no column.
@@ -151,16 +151,16 @@ def begun(
         known = ", ".join(map(repr, PLACES))
         raise OptionError(f"names={known}", f"{names!r:.80}", "Leave it out to have it chosen.")
     if is_frame(edges) and (names == "spark" or (names == "auto" and _may_be_many(edges))):
-        return _begun_on_spark(*_rows(edges, columns), further, MOST_NAMES if names == "auto" else 0)
+        return _first_graph_on_spark(*_rows(edges, columns), further, MOST_NAMES if names == "auto" else 0)
     ends = read_ends(edges, columns)
     if names == "spark" and len(ends):
         rows = frame(session_for(spark), pa.table({"src": ends.src, "dst": ends.dst}))
-        return _begun_on_spark(rows, ends.src.type, further, 0)
+        return _first_graph_on_spark(rows, ends.src.type, further, 0)
     more = read_vertices(further, "vertex")
     table = VertexTable()
     numbers, found = table.numbered(ends)
     found = _united(found, more)
-    return Begun(table.added(found, np.arange(len(found))), numbers)
+    return FirstGraph(table.added(found, np.arange(len(found))), numbers)
 
 
 def united(table: Vertices, other: Vertices) -> tuple[Vertices, Indices]:
@@ -189,15 +189,15 @@ def _may_be_many(edges: DataFrame) -> bool:
         return 2 * edges.count() > MOST_NAMES
 
 
-def _begun_on_spark(rows: DataFrame, kind: pa.DataType, further: Table, most_here: int) -> Begun:
+def _first_graph_on_spark(rows: DataFrame, kind: pa.DataType, further: Table, most_here: int) -> FirstGraph:
     """Number a graph on Spark; names that are no more than ``most_here`` come here in the end."""
     table = VerticesOnSpark(rows.sparkSession, kind)
     with from_spark(rows):
         found, new = table.numbered_rows(rows, kind, _further(further, kind, rows))
     numbered = table.added(new, np.arange(len(new)))
     if len(new) > most_here:
-        return Begun(numbered, _edges(found))
-    return Begun(VertexTable.of(numbered.names(), numbered.used, numbered.extent), _edges(found))
+        return FirstGraph(numbered, _edges(found))
+    return FirstGraph(VertexTable.of(numbered.names(), numbered.used, numbered.extent), _edges(found))
 
 
 def _rows(data: DataFrame, ends: Sequence[str], more: dict[str, str] | None = None) -> tuple[DataFrame, pa.DataType]:

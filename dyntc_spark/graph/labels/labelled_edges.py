@@ -149,7 +149,7 @@ class LabelledEdges:
         return {label: Edges(*part) for label, part in zip(labels, parts, strict=False)}, used
 
 
-class Standing(NamedTuple):
+class LabelledVersion(NamedTuple):
     """A version of a graph: its edges, and the number of its last batch."""
 
     edges: LabelledEdges = LabelledEdges()

@@ -30,8 +30,8 @@ from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.labels.closure_set import ClosureSet
 from dyntc_spark.graph.labels.label_closure import LabelClosure, Names, checked_labels, look_at_unknown
 from dyntc_spark.graph.labels.labelled_arrow import LabelledArrow
-from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges, Standing, within
-from dyntc_spark.graph.labels.labelled_store import Change, LabelledStore, Later, loaded
+from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges, LabelledVersion, within
+from dyntc_spark.graph.labels.labelled_store import Change, LabelledStore, ReadVersion, loaded
 from dyntc_spark.graph.labels.rows import Rows, read_changes, read_edges
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.tables.frames import frame
@@ -71,7 +71,7 @@ class LabelledGraph:
         self._spark, self._asked = spark, (engine, backend)
         # What does not exist is refused now, and not at the first closure.
         registry.create(engine, "local" if backend == "spark" else backend, spark)
-        self._now = Standing()
+        self._now = LabelledVersion()
         self._closures = ClosureSet()
         self._lock = threading.RLock()  # held during a change
         self._store: LabelledStore | None = None
@@ -112,7 +112,7 @@ class LabelledGraph:
         rows = read_edges(edges, (src, dst, label), inserting=True)
         more = read_vertices(vertices, "vertex")
         begun = graph._now.edges.after(graph._now.edges.planned(rows))
-        graph._now = Standing(begun.with_vertices(more))
+        graph._now = LabelledVersion(begun.with_vertices(more))
         return graph
 
     # --- durability --------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class LabelledGraph:
         spark = session_at_hand(spark)
         graph = cls(spark, engine, backend)
         store, edges, vertices = loaded(Place(spark, location), version)
-        graph._now = Standing(edges.with_vertices(vertices), store.version)
+        graph._now = LabelledVersion(edges.with_vertices(vertices), store.version)
         graph._store = store
         return graph
 
@@ -282,19 +282,19 @@ class LabelledGraph:
         with self._lock:
             for closure in self.closures:
                 closure.close()
-            self._now, self._closed = Standing(), True
+            self._now, self._closed = LabelledVersion(), True
 
     # --- the edges ---------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
         """The number of the last batch."""
-        return self._standing().number
+        return self._settled_version().number
 
     @property
     def arrow(self) -> LabelledArrow:
         """The edges, vertices and labels as they are now, as Arrow tables."""
-        return LabelledArrow(self._standing().edges)
+        return LabelledArrow(self._settled_version().edges)
 
     def edges(self) -> DataFrame:
         """The edges: ``src``, ``dst``, ``label``, a row for each label of an edge."""
@@ -309,7 +309,7 @@ class LabelledGraph:
         return frame(session_for(self._spark), self.arrow.labels())
 
     def __len__(self) -> int:
-        return len(self._standing().edges.vertices)
+        return len(self._settled_version().edges.vertices)
 
     def __repr__(self) -> str:
         if self._closed:
@@ -320,7 +320,7 @@ class LabelledGraph:
         return f"LabelledGraph({vertices}, {edges} with {labels}; {closures}, version {now.number})"
 
     def __enter__(self) -> Self:
-        self._standing()
+        self._settled_version()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -330,7 +330,7 @@ class LabelledGraph:
 
     def within(self, labels: frozenset[str] | None, changes: Table, names: Names, *, strict: bool) -> pa.Table:
         """Return the net effect of changes of labelled edges on some labels: ``op``, ``src``, ``dst``."""
-        return within(self._standing().edges, labels, read_changes(changes, names[:4], names[4]), strict=strict)
+        return within(self._settled_version().edges, labels, read_changes(changes, names[:4], names[4]), strict=strict)
 
     def forget(self, closure: LabelClosure) -> None:
         """Let a closure go."""
@@ -339,7 +339,7 @@ class LabelledGraph:
 
     # --- helpers -----------------------------------------------------------------------------
 
-    def _standing(self) -> Standing:
+    def _settled_version(self) -> LabelledVersion:
         if self._closed:
             raise ClosedError("a graph that is open", "one that was closed", "Build another one from its edges.")
         return self._now
@@ -348,10 +348,10 @@ class LabelledGraph:
         return registry.create(*self._asked, self._spark)
 
     @contextmanager
-    def _changing(self) -> Iterator[Standing]:
+    def _changing(self) -> Iterator[LabelledVersion]:
         """Be the only one who changes something; give the version that is current, at which all closures are."""
         with self._lock:
-            now = self._standing()
+            now = self._settled_version()
             self._closures.settle(now.edges, now.number)
             yield now
 
@@ -370,7 +370,7 @@ class LabelledGraph:
         batch = self._now.edges.planned(rows, strict=strict)
         return self._done(self._now.edges.after(batch), batch, batch_id)
 
-    def _follow(self, later: Later) -> None:
+    def _follow(self, later: ReadVersion) -> None:
         """Do what another writer did."""
         if len(later.dropped):
             self.drop(later.dropped)
@@ -385,7 +385,7 @@ class LabelledGraph:
             if self._store is not None:
                 self._store.write(Change.of(edges, batch), batch_id)
         last, number = batch.last, self._now.number + 1
-        self._now = Standing(edges, number)
+        self._now = LabelledVersion(edges, number)
         if self._store is not None:
             self._store.reached(number)
         self._closures.show()

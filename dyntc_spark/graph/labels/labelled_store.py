@@ -81,7 +81,7 @@ class Change(NamedTuple):
         return cls(named.named(batch.inserted), named.named(batch.deleted), nothing, dropped)
 
 
-class Later(NamedTuple):
+class ReadVersion(NamedTuple):
     """A version that was read."""
 
     version: int
@@ -187,7 +187,7 @@ class LabelledStore:
         """Return whether this is the location, and the graph is still there."""
         return self.place.location == place.location and place.exists(TABLE)
 
-    def later(self) -> list[Later]:
+    def later(self) -> list[ReadVersion]:
         """Return the versions behind the last one that is known, in their order."""
         found = _read(self.place, self.version)
         if found is None:
@@ -312,7 +312,7 @@ def _batches(rows: pa.Table) -> set[str]:
     return set(rows.filter(pc.equal(rows.column("op"), _BATCH)).column("label").to_pylist())
 
 
-def _later(rows: pa.Table, version: int, kind: pa.DataType) -> Later:
+def _later(rows: pa.Table, version: int, kind: pa.DataType) -> ReadVersion:
     """Return the net effect of rows, in the order of their versions."""
     op, versions = (rows.column(name).to_numpy(zero_copy_only=False) for name in ("op", "version"))
 
@@ -334,7 +334,7 @@ def _later(rows: pa.Table, version: int, kind: pa.DataType) -> Later:
     gone = len(when) - len(dropped)
     np.maximum.at(last_come, places[:gone], when[:gone])
     np.maximum.at(last_gone, places[gone:], when[gone:])
-    return Later(
+    return ReadVersion(
         version,
         changes,
         taken(different, np.flatnonzero(last_come > last_gone)),

@@ -11,7 +11,7 @@ from dyntc_spark.graph.explore.page import Page
 from dyntc_spark.graph.inputs.read import Vertex
 from dyntc_spark.graph.older_versions import OlderVersions
 from dyntc_spark.graph.pictures import plots, svg
-from dyntc_spark.graph.pictures.picture import Wanted
+from dyntc_spark.graph.pictures.picture import PictureOptions
 from dyntc_spark.graph.tables.session_tables import SessionTables
 from dyntc_spark.graph.version import Graph
 
@@ -46,7 +46,7 @@ class Drawing:
         unfold
             Whether to draw the vertices of a component one by one.
         """
-        return plots.plot(self._door, Wanted(around, depth, unfold, parts=128), ax)
+        return plots.plot(self._door, PictureOptions(around, depth, unfold, parts=128), ax)
 
     def explore(self, around: Vertex | None = None, depth: int | None = None, *, most: int = content.MOST) -> Page:
         """Make a page to look at: search vertices, walk along edges, see why one reaches another, what batches changed.
@@ -72,13 +72,13 @@ class Drawing:
         >>> c.explore("web", depth=1)
         Page(3 of 4 vertices)
         """
-        asking = content.Asking(
+        inputs = content.PageInputs(
             self._door,
             self._older,
             lambda: self._tables.session,
             lambda version, closure: self._tables.relations(self._tables.session).tables(version, closure),
         )
-        return content.page(asking, around, depth, most)
+        return content.page(inputs, around, depth, most)
 
     def html(self) -> str:
         """Return the closure as a notebook shows it."""

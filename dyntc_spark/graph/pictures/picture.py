@@ -28,7 +28,7 @@ DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PictureOptions:
     """What to draw."""
 
     around: Any = None  #: a vertex; None: the whole graph
@@ -38,7 +38,7 @@ class Wanted:
     thorough: bool = True  #: whether to work out what the last batch changed, if that takes long
 
 
-def picture(door: Door, wanted: Wanted) -> tuple[Version, Scene | Matrix]:
+def picture(door: Door, wanted: PictureOptions) -> tuple[Version, Scene | Matrix]:
     """Work out a picture of the current version."""
     require_depth(wanted.depth, none=False)
     centre = None if wanted.around is None else read_vertices([wanted.around], "around")
@@ -62,7 +62,7 @@ def picture(door: Door, wanted: Wanted) -> tuple[Version, Scene | Matrix]:
 
 
 def _around(
-    graph: Graph, condensed: Condensation, closure: Reachability, marks: Marks, centre: Indices, wanted: Wanted
+    graph: Graph, condensed: Condensation, closure: Reachability, marks: Marks, centre: Indices, wanted: PictureOptions
 ) -> Scene:
     """Draw the neighbourhood of a vertex, edges that the last batch deleted included."""
     edges = graph.edges.replaced(inserted=marks.deleted, deleted=Edges.of())

@@ -8,7 +8,7 @@ from dyntc_spark.errors import SetupError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.pictures.colours import BOXES, EDGES, ENDING, POWER, TEXTS
 from dyntc_spark.graph.pictures.matrix import Matrix
-from dyntc_spark.graph.pictures.picture import Wanted, picture
+from dyntc_spark.graph.pictures.picture import PictureOptions, picture
 from dyntc_spark.graph.pictures.scene import FONT, Curve, Scene
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ INK = "#222222"
 WIDE = 0.92  # letters of matplotlib's own font are wide
 
 
-def plot(door: Door, wanted: Wanted, ax: Axes | None = None) -> Axes:
+def plot(door: Door, wanted: PictureOptions, ax: Axes | None = None) -> Axes:
     """Draw a picture, on new axes unless some are given."""
     try:
         from matplotlib import pyplot as plt  # noqa: PLC0415  (an extra)

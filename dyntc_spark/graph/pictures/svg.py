@@ -8,7 +8,7 @@ from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.pictures.colours import BOXES, DASHES, EDGES, ENDING, FULL, SCALE, TEXTS, shade
 from dyntc_spark.graph.pictures.layout import Point
 from dyntc_spark.graph.pictures.matrix import Matrix, Named
-from dyntc_spark.graph.pictures.picture import Wanted, picture
+from dyntc_spark.graph.pictures.picture import PictureOptions, picture
 from dyntc_spark.graph.pictures.scene import FONT, Curve, Scene
 
 SIDE = 240
@@ -19,7 +19,7 @@ SMALL = 10
 
 def notebook(door: Door) -> str:
     """Return what a notebook shows of a closure: sizes, version, the last batch, and a small picture."""
-    version, drawn = picture(door, Wanted(thorough=False))
+    version, drawn = picture(door, PictureOptions(thorough=False))
     counts = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in version.last.as_dict().items() if n)
     batch = f"last batch: {counts or 'nothing changed'}<br>" if version.number else ""
     return (
@@ -28,7 +28,7 @@ def notebook(door: Door) -> str:
     )
 
 
-def document(door: Door, wanted: Wanted) -> str:
+def document(door: Door, wanted: PictureOptions) -> str:
     """Return a picture as a complete file, on white."""
     return _svg(picture(door, wanted)[1], page=True)
 

@@ -25,7 +25,7 @@ from dyntc_spark.graph.questions.everyday_arrow import EverydayArrow
 from dyntc_spark.graph.questions.numbered import (
     NO_TARGET,
     Unknown,
-    about,
+    ask_about,
     changes_table,
     for_one_pair,
     known_pairs,
@@ -46,7 +46,7 @@ ENDS, HOPS = ("src", "dst"), ("hop_src", "hop_dst")
 _Made = TypeVar("_Made")  # what answers are made of: Arrow tables, or DataFrames
 
 
-class Asked(Generic[_Made]):
+class NamedAnswers(Generic[_Made]):
     """What can be asked of a closure as it stands.
 
     Input is read and answers are named outside the door: only the engine has to be asked behind it.
@@ -64,7 +64,7 @@ class Asked(Generic[_Made]):
 
     def reaches(self, src: Vertex, dst: Vertex, unknown: Unknown = "raise") -> bool:
         """Return whether a path leads from ``src`` to ``dst``."""
-        _, _, found = about(self._door, numbering_pairs(pair_of(src, dst), unknown), reachable)
+        _, _, found = ask_about(self._door, numbering_pairs(pair_of(src, dst), unknown), reachable)
         return bool(found[0])
 
     def query(self, pairs: Table, unknown: Unknown = "raise", src: str = "src", dst: str = "dst") -> _Made:
@@ -76,7 +76,7 @@ class Asked(Generic[_Made]):
             counts = path_counts(closure, numbers.where(known))
             return reachable(closure, numbers), counts
 
-        graph, numbers, (found, counts) = about(self._door, numbering_pairs(ends, unknown), answered)
+        graph, numbers, (found, counts) = ask_about(self._door, numbering_pairs(ends, unknown), answered)
         ends = typed(ends, graph)
         columns = {"src": ends.src, "dst": ends.dst, "reachable": pa.array(found)}
         if counts is not None:
@@ -87,13 +87,13 @@ class Asked(Generic[_Made]):
     def descendants(self, vertex: Vertex, *, reflexive: bool = False) -> _Made:
         """Return the vertices that a vertex reaches: the column ``vertex``."""
         asked = numbering_one(vertex)
-        graph, number, found = about(self._door, asked, lambda closure, number: closure.descendants(number).targets)
+        graph, number, found = ask_about(self._door, asked, lambda closure, number: closure.descendants(number).targets)
         return self._make(graph, pa.table({"vertex": found if reflexive else found[found != number]}), ("vertex",))
 
     def ancestors(self, vertex: Vertex, *, reflexive: bool = False) -> _Made:
         """Return the vertices that reach a vertex: the column ``vertex``."""
         asked = numbering_one(vertex)
-        graph, number, found = about(self._door, asked, lambda closure, number: closure.ancestors(number).sources)
+        graph, number, found = ask_about(self._door, asked, lambda closure, number: closure.ancestors(number).sources)
         return self._make(graph, pa.table({"vertex": found if reflexive else found[found != number]}), ("vertex",))
 
     def edges(self) -> _Made:
@@ -191,7 +191,7 @@ class Location(Protocol):
         """Return the current version, and what is different from an older one."""
 
 
-class ArrowAnswers(Asked[pa.Table], EverydayArrow):
+class ArrowAnswers(NamedAnswers[pa.Table], EverydayArrow):
     """What can be asked of a closure as it stands, answered as Arrow tables; see `DynamicClosure.arrow`.
 
     Where names of vertices are on Spark, they are brought here.

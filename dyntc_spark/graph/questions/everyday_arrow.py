@@ -20,7 +20,7 @@ from dyntc_spark.graph.questions import structure
 from dyntc_spark.graph.questions.numbered import (
     NO_TARGET,
     Unknown,
-    about,
+    ask_about,
     changes_table,
     ends_table,
     for_one_pair,
@@ -131,7 +131,7 @@ class EverydayArrow:
             below, above = closure.descendants(pair.sources).targets, closure.ancestors(pair.targets).sources
             return np.intersect1d(below, above, assume_unique=True)
 
-        graph, _, inside = about(self._door, numbering_pairs(pair_of(source, target), "raise"), asked)
+        graph, _, inside = ask_about(self._door, numbering_pairs(pair_of(source, target), "raise"), asked)
         if not edges:
             return vertices_table(graph, inside)
         steps = graph.edges.leaving(inside)
@@ -171,5 +171,5 @@ class EverydayArrow:
             both = others(closure, pair.sources), others(closure, pair.targets)
             return np.intersect1d(*both, assume_unique=True)
 
-        graph, _, found = about(self._door, numbering_pairs(pair_of(a, b), "raise"), asked)
+        graph, _, found = ask_about(self._door, numbering_pairs(pair_of(a, b), "raise"), asked)
         return vertices_table(graph, found)

@@ -27,7 +27,7 @@ _Answer = TypeVar("_Answer")
 _Numbers = TypeVar("_Numbers")  # of vertices, or of pairs of them
 
 
-def about(
+def ask_about(
     door: Door, numbering: Callable[[Vertices], _Numbers], question: Callable[[Reachability, _Numbers], _Answer]
 ) -> tuple[Graph, _Numbers, _Answer]:
     """Ask a question about some vertices; return also the graph that it was answered for, and their numbers there.

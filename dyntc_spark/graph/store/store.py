@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Standing:
+class ToPublish:
     """A closure as it is to be published."""
 
     version: int
@@ -189,7 +189,7 @@ class Store:
     def publish(
         self,
         kind: str,
-        now: Standing,
+        now: ToPublish,
         batch: Batch | None = None,
         changes: pa.Table | StoredDifference | None = None,
         **facts: Any,  # noqa: ANN401  (as the fields are)
@@ -211,7 +211,7 @@ class Store:
         elif batch is not None and self.recording:
             self.unsure_from = now.version
 
-    def _written(self, kind: str, now: Standing, batch: Batch | None, kept: str, facts: dict[str, Any]) -> Commit:
+    def _written(self, kind: str, now: ToPublish, batch: Batch | None, kept: str, facts: dict[str, Any]) -> Commit:
         """Write what a commit is about; return the row that publishes it."""
         token, logged, size = uuid.uuid4().hex, 0, 0
         told: checkpoint.Facts = {}

@@ -67,7 +67,7 @@ class Tables(NamedTuple):
     wide: bool  #: whether there may be too many vertices to broadcast
 
 
-class Layered:
+class SentTable:
     """A table in one session: what was sent once, and above it the keys whose rows have changed since."""
 
     def __init__(self, spark: SparkSession, key: str) -> None:
@@ -103,8 +103,8 @@ class Relations:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self._vertices = Layered(spark, "number")
-        self._runs = Layered(spark, "stripe")
+        self._vertices = SentTable(spark, "number")
+        self._runs = SentTable(spark, "stripe")
         self._graph: Graph | None = None  # that the tables are about
         self._strong: npt.NDArray[Any] | None = None  # the components that the vertices were sent with
         self._sent: Layout | None = None  # that the runs were sent with
@@ -136,7 +136,7 @@ class Relations:
                 runs = self._runs.frame(found.table, self._altered(found, altered))
                 self._sent = found.layout
             else:
-                self._runs, self._sent = Layered(self.spark, "stripe"), None
+                self._runs, self._sent = SentTable(self.spark, "stripe"), None
             self._graph, self._strong = graph, found.strong
             table, counted = graph.vertices, isinstance(engine, CountsPaths)
             vertices = table.completed(vertices)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 from dyntc_spark import session
 from dyntc_spark.engines.base import Reachability
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.questions.arrow_answers import Asked
+from dyntc_spark.graph.questions.arrow_answers import NamedAnswers
 from dyntc_spark.graph.questions.paths import searcher
 from dyntc_spark.graph.tables.joins import Search
 from dyntc_spark.graph.tables.relations import Relations, Tables
@@ -64,10 +64,10 @@ class SessionTables:
         found = self.session.sql(text, None, vertices=tables.vertices, runs=tables.runs)
         return found.select("src", "dst"), tables.vertices.select("vertex")
 
-    def framed(self, spark: SparkSession | None = None) -> Asked[DataFrame]:
-        """Return the questions of `Asked`, answered as DataFrames of a session: names that are on Spark stay there."""
+    def framed(self, spark: SparkSession | None = None) -> NamedAnswers[DataFrame]:
+        """Return answers as DataFrames of a session; names that are on Spark stay there."""
         session = spark or self.session
-        return Asked(self._door, lambda graph, table, ends: graph.vertices.answer(session, table, ends))
+        return NamedAnswers(self._door, lambda graph, table, ends: graph.vertices.answer(session, table, ends))
 
     def relations(self, spark: SparkSession) -> Relations:
         """Return what a session has of the closure; that of sessions that are closed is forgotten."""
