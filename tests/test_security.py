@@ -18,12 +18,12 @@ import dyntc_spark
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import DyntcError, IdentifierError, LocationError, MissingColumnError
 from dyntc_spark.graph.store import kinds, place
-from dyntc_spark.graph.store.stored_edges import edges_in
+from dyntc_spark.graph.store.format_1 import edges_in
 from dyntc_spark.graph.tables import views
 from dyntc_spark.kernels import codec
 from dyntc_spark.kernels.block import Bits, Sparse
-from dyntc_spark.kernels.target_lists import TargetLists
 from tests.kernels.test_codec import blocks, examples
+from tests.store.format_1 import encoded
 
 PACKAGE = Path(dyntc_spark.__file__).parent
 SOURCES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -57,6 +57,7 @@ METHODS = {"read_pickle", "to_pickle", "loads_pickle", "deserialize", "system", 
 ALLOWED = {
     ("__init__.py", "importlib.import_module"): "the names are those of a table in the same file",
     ("cli/commands.py", "subprocess.run"): "a list of words without a shell: our own benchmarks",
+    ("cli/imports.py", "importlib.import_module"): "two modules of numba, named in the same file",
     ("errors.py", "import pickle"): "the class of its errors, of which one of ours is",
     ("machine.py", "subprocess.run"): "a list of words without a shell: java -version, and Spark's own script",
 }
@@ -179,7 +180,7 @@ def check_forged_edges(data):
     """Whatever is stored as edges, the engine gets numbers of the graph or an error is raised."""
     size = 7
     row = st.lists(st.integers(0, size - 1), unique=True, max_size=size).map(sorted)
-    whole = TargetLists.of(0, *_lengths(data.draw(st.lists(row, min_size=size, max_size=size)))).encode()
+    whole = encoded(0, data.draw(st.lists(row, min_size=size, max_size=size)))
     changed = mutated(data.draw, whole, 4)
     if len(changed) >= 32:
         crc = zlib.crc32(changed[32:], zlib.crc32(changed[:28]))
@@ -193,10 +194,6 @@ def check_forged_edges(data):
     assert found.targets.min() >= 0
     assert found.targets.max() < closure._parts.door.engine.vertices
     closure._parts.door.engine.grow(closure._parts.door.engine.vertices + 1)
-
-
-def _lengths(rows):
-    return np.array([len(row) for row in rows], np.int32), np.array([v for row in rows for v in row], np.int32)
 
 
 FORGERIES = {"a block": check_forged_block, "edges": check_forged_edges}

@@ -14,19 +14,6 @@ PANEL = 4096  # rows of a product computed together: a 256 KiB panel, beside 128
 _ZERO, _ONE, _BYTE = np.uint64(0), np.uint64(1), np.uint64(255)
 
 
-def product(a: Words, b: Words) -> Words:
-    """Return the Boolean product: entry (x, z) is 1 if some y has ``a[x, y]`` and ``b[y, z]``.
-
-    Cost: that of `union_product`.
-
-    >>> product(np.array([[1], [3]], np.uint64), np.array([[4], [2]], np.uint64)).ravel().tolist()
-    [4, 6]
-    """
-    result = np.zeros((len(a), b.shape[1]), np.uint64)
-    union_product(result, a, b)
-    return result
-
-
 def union_product(into: Words, a: Words, b: Words) -> None:
     """Add the Boolean product of ``a`` (m by k) and ``b`` (k by n) to ``into`` (m by n), in place.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dyntc_spark.errors import EntryValueError, OverflowingCountError
+from dyntc_spark.errors import OverflowingCountError
 from dyntc_spark.kernels.bits import fit, frozen, lowest, pack, popcount, transpose, words_for
 from dyntc_spark.kernels.compile import compiled
 from dyntc_spark.kernels.ids import Words
@@ -94,36 +94,6 @@ def positive(counts: Ints) -> Words:
     return pack(counts > 0)
 
 
-def rank_update(counts: Ints, u: Ints, v: Ints, sign: int) -> None:
-    """Add ``sign`` times the product of ``u`` (m by k) and ``v`` (k by n) to ``counts``, in place; ``sign`` is 1 or -1.
-
-    If an entry would leave the range of the type of ``counts``, the call
-    raises OverflowingCountError and leaves ``counts`` as it was. Cost: that of
-    `integer_product` for the rows of ``u`` that are not zero, and one pass over
-    these rows of ``counts``; memory for a few rows only.
-
-    >>> counts = np.array([[1, 1], [0, 2]], np.int16)
-    >>> rank_update(counts, np.array([[1], [0]]), np.array([[3, 4]]), 1)
-    >>> counts.tolist()
-    [[4, 5], [0, 2]]
-    """
-    fit(u.shape[1] == len(v) and counts.shape == (len(u), v.shape[1]), "m x n, m x k and k x n", counts, u, v)
-    if sign not in {1, -1}:
-        raise EntryValueError("a sign of 1 or -1", str(sign), "Put a factor into u or v.")
-    rows = np.flatnonzero(u.any(axis=1))
-    height = max(64, 2**20 // max(1, v.shape[1]))
-    panels = [rows[top : top + height] for top in range(0, len(rows), height)]
-    done = 0
-    try:
-        for panel in panels:
-            _add_within_range(counts, panel, sign * integer_product(u[panel], v))
-            done += 1
-    except OverflowingCountError:
-        for panel in panels[:done]:  # taken back exactly: sums wrap around, also those of the narrower type
-            counts[panel] -= (sign * integer_product(u[panel], v)).astype(counts.dtype)
-        raise
-
-
 def integer_product(a: Ints, b: Ints) -> Counts:
     """Return the exact product of two integer (or Boolean) matrices.
 
@@ -152,15 +122,6 @@ def integer_product(a: Ints, b: Ints) -> Counts:
 
 def _largest(values: Ints) -> int:
     return max(int(values.max()), -int(values.min())) if values.size else 0
-
-
-def _add_within_range(counts: Ints, rows: npt.NDArray[np.intp], change: Counts) -> None:
-    """Add ``change[e]`` to ``counts[rows[e]]`` for each e, or raise and add nothing."""
-    limits = np.iinfo(counts.dtype)
-    if not _add(counts, rows, change, limits.min, limits.max):
-        raise OverflowingCountError(
-            f"counts from {limits.min} to {limits.max}", "an update that leaves this range", "Use a wider integer type."
-        )
 
 
 # Below: the compiled loops. Their operands are `frozen`, and checked by the functions above.
@@ -242,18 +203,3 @@ def _multiply(a: Counts, b: Counts, result: Counts) -> None:
                     factor = a[i, top + k]
                     for j in range(len(row)):
                         row[j] += factor * tile[k, j]
-
-
-@compiled
-def _add(counts: Ints, rows: npt.NDArray[np.intp], change: Counts, low: int, high: int) -> bool:
-    """Add ``change[e]`` to ``counts[rows[e]]`` if all sums are in [low, high]; no step of the test itself overflows."""
-    inside = True
-    for e in range(len(rows)):
-        for j in range(counts.shape[1]):
-            step, value = change[e, j], np.int64(counts[rows[e], j])
-            inside &= value <= high - step if step >= 0 else value >= low - step
-    if inside:
-        for e in range(len(rows)):
-            for j in range(counts.shape[1]):
-                counts[rows[e], j] += change[e, j]
-    return inside

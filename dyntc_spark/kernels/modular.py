@@ -70,17 +70,6 @@ def subtract(a: Integers, b: Integers, p: int) -> Residues:
     return _plus_multiple(a, -1, b, p)
 
 
-def scale(a: Integers, factor: int, p: int) -> Residues:
-    """Return ``factor * a`` modulo ``p``, entry by entry, for any integer ``factor``.
-
-    Examples
-    --------
-    >>> scale(np.array([1, 2, 4]), -3, 7)
-    array([4, 1, 2], dtype=int32)
-    """
-    return _plus_multiple(a, factor - 1, a, p)
-
-
 def product(a: Integers | Centred, b: Integers | Centred, p: int) -> Residues:
     """Return the matrix product ``a @ b`` modulo ``p``.
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dyntc_spark import DynamicClosure
-from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import DamagedBlockError, SetupError
 from dyntc_spark.graph.store import checkpoint
 from dyntc_spark.graph.store.checkpoint import Content
 from dyntc_spark.graph.store.commits import NULLABLE, SCHEMA, Commit, Commits
+from dyntc_spark.graph.store.format_1 import edges_in
 from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
-from dyntc_spark.graph.store.stored_edges import edges_in
 from dyntc_spark.graph.version import Graph
-from dyntc_spark.kernels.target_lists import TargetLists
+from tests.store.format_1 import encoded
 
 SIZE = 13
 VERTEX = st.integers(0, SIZE - 1)
@@ -87,15 +85,15 @@ def test_vertices_of_structs():
         from_storage(stored, pa.string())
 
 
-def stored(edges, size=2**18):
-    """The payloads of format 1, with about so many targets each."""
-    found = EdgeSet.of(Edges.of(*zip(*edges, strict=True)) if edges else Edges.of())
-    return [part.encode() for part in TargetLists(0, *found.adjacency(SIZE)).cut(size)]
+def stored(edges, size=SIZE):
+    """The payloads of format 1, with so many vertices each."""
+    rows = [sorted({target for source, target in edges if source == vertex}) for vertex in range(SIZE)]
+    return [encoded(first, rows[first : first + size]) for first in range(0, SIZE, size)]
 
 
-@given(EDGES, st.integers(1, 50))
-def test_edges_come_back(edges, targets):
-    found = edges_in(stored(edges, targets), SIZE).edges
+@given(EDGES, st.integers(1, SIZE))
+def test_edges_come_back(edges, vertices):
+    found = edges_in(stored(edges, vertices), SIZE).edges
     assert list(zip(found.sources.tolist(), found.targets.tolist(), strict=True)) == sorted(set(edges))
 
 
@@ -106,14 +104,13 @@ def test_a_flipped_byte_is_seen(data):
     damaged[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(DamagedBlockError, match="in block 0 of 'edges'"):
         edges_in([bytes(damaged)], SIZE)
+    with pytest.raises(DamagedBlockError, match="in block 0 of 'edges'"):
+        edges_in([payload[: data.draw(st.integers(0, len(payload) - 1))]], SIZE)
 
 
-@pytest.mark.parametrize(
-    ("first", "offsets", "targets"),
-    [(0, [0, 1], [3]), (0, [0, 1], [-1]), (0, [0, 0, 0, 0, 1], [0]), (1, [0, 1], [0])],
-)
-def test_numbers_outside_the_graph_reach_no_kernel(first, offsets, targets):
-    forged = TargetLists(first, np.array(offsets), np.array(targets, np.int32)).encode()
+@pytest.mark.parametrize(("first", "rows"), [(0, [[3]]), (0, [[-1]]), (0, [[], [], [], [0]]), (1, [[0]])])
+def test_numbers_outside_the_graph_reach_no_kernel(first, rows):
+    forged = encoded(first, rows)
     with pytest.raises(DamagedBlockError, match="in the stored matrix 'edges'"):
         edges_in([forged], 3)
 
