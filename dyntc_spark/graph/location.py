@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from dyntc_spark.errors import OptionError
+from dyntc_spark.errors import LocationError, OptionError
 from dyntc_spark.graph.argument_checks import require_kept
 from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
@@ -97,7 +97,11 @@ class Location:
                 attachment.record(wanted=record_changes)
                 return
             if Store.commits(place) is not None:
-                raise place.refused("a closure, which this one is not attached to")
+                raise LocationError(
+                    f"no closure at {place.location!r}, or the one that this one was opened from or saved as",
+                    "another one",
+                    "Choose another location; or open() that closure and reset() its edges. Nothing was changed there.",
+                )
             refuse_labelled(place)
             place.require_free()
             before = attachment.store, attachment.is_past

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from dyntc_spark import DynamicClosure, session
-from tests.store.closures import START, pairs, recomputed, saved
+from dyntc_spark.errors import ConflictError
+from dyntc_spark.graph.store import steps, writing
+from tests.store.closures import START, pairs, recomputed, saved, seen
 from tests.store.conftest import without_spark
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +35,40 @@ def test_two_processes_write(delta, tmp_path, other):
     kind = f"sc://{delta.client._builder.endpoint}" if session.is_connect(delta) else "spark"
     second = (kind, COUNT) if other == "spark" else ("disk", MANY)
     race(delta, str(tmp_path / "deps"), {"one": (kind, COUNT), "two": second})
+
+
+@pytest.mark.parametrize("late", ["spark", "disk"])
+def test_one_of_the_other_kind_comes_between_two_steps(delta, tmp_path, monkeypatch, late):
+    """Without the lock, in which not every writer takes part: of two commits with one number one counts."""
+    monkeypatch.setattr(writing, "held", lambda _: contextlib.nullcontext())
+    location, real = str(tmp_path / "deps"), steps.run
+    saved(None, location)
+    writers = {"spark": DynamicClosure.open(location, spark=delta)}
+    writers["spark"]._parts.attachment.store.place.__dict__["_alone"] = None  # Spark reads and writes all of it
+    with without_spark():
+        writers["disk"] = DynamicClosure.open(location)
+    slow, quick = writers.pop(late), *writers.values()
+    for number, step in enumerate(["log", "publish", "confirm"]):
+        wins = step == "confirm"  # then it has published
+
+        def run(name, write, step=step, wins=wins, number=number):
+            if name == step:
+                monkeypatch.setattr(steps, "run", real)
+                with pytest.raises(ConflictError) if wins else contextlib.nullcontext():
+                    quick.insert([(f"quick {number}", "a")])
+            return real(name, write)
+
+        monkeypatch.setattr(steps, "run", run)
+        with contextlib.nullcontext() if wins else pytest.raises(ConflictError, match="another one who was first"):
+            slow.insert([(f"slow {number}", "a")])
+        assert steps.run is real
+        winner, loser = (slow, quick) if wins else (quick, slow)
+        assert (winner.version, loser.version) == (number + 1, number)
+        assert loser.refresh() == number + 1
+        assert seen(loser) == seen(winner) == seen(DynamicClosure.open(location, spark=delta))
+        assert pairs(winner) == recomputed(winner)
+    wanted = {("quick 0", "a"), ("quick 1", "a"), ("slow 2", "a")}
+    assert seen(slow)[2] == {*START, *wanted}
 
 
 def race(delta, location, rivals):

@@ -149,6 +149,8 @@ def test_locations_that_hold_something_else(delta, tmp_path):
     for act in (c.save, lambda at: DynamicClosure.open(at, spark=delta)):
         with pytest.raises(LocationError, match="other columns"):
             act(str(tmp_path / "other"))
+    with pytest.raises(LocationError, match=r"a schema 'nowhere' of the catalog; got none\. .* write '\./nowhere'\."):
+        c.save("nowhere")
     (tmp_path / "file").write_text("x")
     with pytest.raises(DyntcError):
         c.save(str(tmp_path / "file"))

@@ -244,6 +244,10 @@ class Place:
     def require_free(self) -> None:
         """Refuse a location that holds something that is not ours; what a first save left half done is."""
         with self.translating("listing it"):
+            if not self.is_path and not self.by_spark.has_schema():
+                raise LocationError(
+                    f"a schema {self.location!r} of the catalog", "none", f"Create it, or name another one.{self.hint}"
+                )
             found = self._tables().foreign_file()
         if found is not None:
             raise self.refused(f"the file {found}")
@@ -332,9 +336,10 @@ def checked(location: str) -> str:
     ('/data/deps', 'main.deps')
     """
     remedy = "Give a path, which has a '/', or the name of a schema: 's3://bucket/deps', './deps', 'main.deps'."
-    if not isinstance(location, str) or not 0 < len(location) <= _LONGEST:
-        came = f"{without_secrets(location)!r:.80}" if isinstance(location, str) else f"{location!r:.80}"
-        raise LocationError(f"a location of 1 to {_LONGEST} characters", came, remedy)
+    if not isinstance(location, str):
+        raise LocationError("a location that is a str", f"{location!r:.80}", remedy)
+    if not 0 < len(location) <= _LONGEST:
+        raise LocationError(f"a location of 1 to {_LONGEST} characters", f"{without_secrets(location)!r:.80}", remedy)
     if "/" not in location:
         if not _SCHEMA.fullmatch(location):
             raise LocationError("a path or the name of a schema", f"{without_secrets(location)!r}", remedy)

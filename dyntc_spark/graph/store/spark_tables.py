@@ -145,6 +145,10 @@ class SparkTables:
 
     # --- what only Spark has -----------------------------------------------------------------
 
+    def has_schema(self) -> bool:
+        """Return whether the schema is there that the location names."""
+        return self.spark.catalog.databaseExists(self._location)
+
     def frame(self, table: str, as_of: int | None = None) -> DataFrame:
         """Return a table, or raise Spark's error when it is not there."""
         reader = self.spark.read
