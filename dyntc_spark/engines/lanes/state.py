@@ -103,13 +103,14 @@ class State:
         adjacency = edges.adjacency(vertices)
         component, count = strong_components(*adjacency)
         members = grouped(component, count)
-        plan = numbered(*contracted(*adjacency, component, *members), width)
+        begun = numbered(*contracted(*adjacency, component, *members), width)
+        plan = begun.plan
         room = vertices + vertices // SPARE_PART + 16
         stripe_count = -(-room // width)
         self._budget = budget
         sizes = np.zeros(len(plan.indices), np.int32)
         sizes[plan.numbers] = np.diff(members[0])
-        made = place.built(plan, sizes, width, stripe_count, budget)
+        made = place.built(plan, sizes, width, stripe_count, budget, begun)
         #: Looks that a step of a batch may take before a build is cheaper.
         self.most_looks = max(made.looks, made.place.least_looks)
         self._graph = new_graph(adjacency, component, members, plan.numbers, room)
