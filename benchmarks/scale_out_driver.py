@@ -215,7 +215,7 @@ def work(task: Facts) -> Facts:
     adjacency = EdgeSet.of(graph.edges).adjacency(graph.vertices)
     component, count = strong_components(*adjacency)
     members = grouped(component, count)
-    plan = numbered(*contracted(*adjacency, component, *members), LANES)
+    plan = numbered(*contracted(*adjacency, component, *members), LANES).plan
     sizes = np.zeros(len(plan.indices), np.int32)
     sizes[plan.numbers] = np.diff(members[0])
     pickled = cloudpickle.dumps(tasks.building(plan, sizes, LANES, in_process.BLOCK_BYTES))

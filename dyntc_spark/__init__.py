@@ -1,4 +1,4 @@
-"""Reachability of a changing directed graph, kept up to date as block matrices in Spark DataFrames."""
+"""Who reaches whom in a directed graph that changes: a transitive closure that stays right, for Spark."""
 
 from __future__ import annotations
 

@@ -158,6 +158,8 @@ def test_the_reference_has_every_public_method():
     assert "\n    vertex: Vertex | DataFrame,\n" in text  # in a signature
     assert "\n### `local`\n" in text
     assert "`CycleError(DyntcError)`" in text
+    assert "\n| making | from_edges, open," in text  # the table of contents
+    assert "=====" not in text
 
 
 @pytest.mark.slow

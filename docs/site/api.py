@@ -32,6 +32,7 @@ CLASSES = [
     dyntc_spark.LazyMatrix,
 ]
 MODULES = [session, datasets, importers]
+TABLE = re.compile(r"(?m)^(=+)  =+\n((?:.*\n)*?)=+  =+$")  # two columns; a row goes on where the first is empty
 SECTION = re.compile(r"(?m)^(\w[\w ]*)\n-{3,}\n")  # of numpydoc: a title, underlined
 
 
@@ -120,7 +121,20 @@ def described(body: str) -> str:
 def plain(words: str) -> str:
     """Return text with the marks of Markdown for code, and with pieces that are set apart as blocks."""
     words = re.sub(r"::\n\n((?: {4}.*\n?|\n)+)", lambda block: f":\n\n{block[1]}\n", words)
+    words = TABLE.sub(tabled, words)
     return re.sub(r"``([^`]+)``", r"`\1`", words).strip() + "\n"
+
+
+def tabled(found: re.Match[str]) -> str:
+    """Return a table of a docstring as one of Markdown."""
+    rows: list[list[str]] = []
+    for line in found[2].splitlines():
+        left, right = line[: len(found[1])].strip(), line[len(found[1]) :].strip()
+        if left or not rows:
+            rows.append([left, right])
+        else:
+            rows[-1][1] += f" {right}"
+    return "\n".join(["| | |", "|---|---|", *(f"| {left} | {right} |" for left, right in rows)])
 
 
 def public(name: str) -> bool:

@@ -47,8 +47,8 @@ class DynamicClosure(ClosureQuestions):
     making            from_edges, open, at, repair, close
     asking            reaches, query, descendants, ancestors, pairs, edges, vertices, changes, explain,
                       version, arrow
-    everyday          components, cycles, is_acyclic, roots, leaves, distance, impact, between, common_ancestors,
-    questions         common_descendants, what_if
+    more questions    components, cycles, is_acyclic, roots, leaves, distance, impact, between, common_ancestors,
+                      common_descendants, what_if
     changing          insert, insert_at, delete, apply, drop, reset
     views and tables  create_views, create_location_views, publish
     location          save, refresh, vacuum, history

@@ -58,6 +58,14 @@ def test_a_label_that_no_edge_has_is_told(caplog):
         g.closure({"member"}, unknown="ignore")
 
 
+def test_a_closure_over_labels_has_no_location_of_its_own(tmp_path):
+    g = LabelledGraph.from_edges(STAFF)
+    g.save(str(tmp_path / "graph"))
+    for ask in (lambda c: c.arrow.history(), lambda c: c.arrow.changes(since=0)):
+        with pytest.raises(OptionError, match=r"LabelledGraph.open\(location, version\) opens an older version"):
+            ask(g.closure())
+
+
 def test_other_misuse_is_refused():
     g = LabelledGraph.from_edges(STAFF)
     for labels in ("member", set(), {""}, {1}, 3):

@@ -21,7 +21,7 @@ def case(seed, width):
     """Return an acyclic graph, its edges between numbers, and what each number reaches."""
     ends = np.sort(np.random.default_rng(seed).integers(0, N, size=(2, 60)), axis=0)[::-1]
     ends = ends[:, ends[0] != ends[1]]
-    plan = numbered(*EdgeSet.of(Edges.of(*ends)).adjacency(N), width)
+    plan = numbered(*EdgeSet.of(Edges.of(*ends)).adjacency(N), width).plan
     number = plan.numbers.tolist()
     edges = {(number[tail], number[head]) for tail, head in ends.T.tolist()}
     closed = set(edges)

@@ -1,6 +1,6 @@
 """The stripes of an acyclic graph: which numbers its components get, and who builds which stripes.
 
-Two numberings are tried on a few blocks of stripes. Then all are built, by as many threads as there
+Two numberings are tried on a few blocks of stripes. Then the others are built, by as many threads as there
 are cores where that pays: a stripe never asks another stripe.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,31 +36,50 @@ ROOM_EACH, MOST_ROOM, ENOUGH_ROOM = 64, 1 << 22, 1.5
 MOST_RECYCLED = 1 << 25
 
 
-def numbered(offsets: Offsets, targets: Ids, width: int) -> build.Plan:
+class Begun(NamedTuple):
+    """Numbers for components, and a few blocks of stripes: those that were built to choose the numbers."""
+
+    plan: build.Plan
+    sweep: build.Sweep
+    blocks: Offsets  #: the first stripe of each block
+    held: Stripes  #: all stripes; those of other blocks are empty
+    used: tuple[int, int]  #: of their pools
+    looks: int  #: words that were looked at
+
+
+def numbered(offsets: Offsets, targets: Ids, width: int) -> Begun:
     """Return an acyclic graph with numbers that take little room, by a sample."""
     count = len(offsets) - 1
     cover = _plan(offsets, targets, numbering.tree_cover(offsets, targets))
     if count < WORTH_A_SAMPLE:
-        return cover
-    search = _plan(offsets, targets, np.arange(count, dtype=np.int32))
-    total = -(-count // width)
-    samples = min(SAMPLES, 2 + total // (16 * build.TOGETHER))
-    begins = [(2 * k + 1) * total // (2 * samples) for k in range(samples)]
-    most = CLEARLY_LESS * _sampled(cover, width, begins, UNBOUNDED)
-    return search if _sampled(search, width, begins, most) < most else cover
+        return _begun(cover, width)
+    search = build.Plan(offsets, targets, *[np.arange(count, dtype=np.int32)] * 2)
+    total = -(-count // (width * build.TOGETHER))
+    samples = min(SAMPLES, 2 + total // 16)
+    blocks = (2 * np.arange(samples) + 1) * total // (2 * samples) * build.TOGETHER
+    chosen = _continued(_begun(cover, width), blocks, UNBOUNDED)
+    most = int(CLEARLY_LESS * _bytes(*chosen.used))
+    pool, sweep = (chosen.held.numbers, chosen.held.words), chosen.sweep
+    nothing = build.no_stripes(len(chosen.held.starts), width, *pools(0, 0))
+    other = _continued(Begun(search, sweep, blocks[:0], nothing, (0, 0), 0), blocks, most)
+    if other.looks < 0 or _bytes(*other.used) >= most:
+        return chosen
+    return other._replace(held=stripes.compacted(other.held, *pool))
 
 
-def _sampled(plan: build.Plan, width: int, begins: list[int], most: float) -> int:
-    """Return how many bytes some blocks of stripes take, or a number above ``most`` if there are more."""
-    taken, total, sweep = 0, -(-len(plan.indices) // width), build.new_sweep(plan)
-    numbers, words = pools(0, 0)
-    for begin in begins:
-        end = min(begin + build.TOGETHER, total)
-        _, used, _ = build.build_into(plan, sweep, width, begin, end, UNBOUNDED, numbers, words)
-        taken += _bytes(*used)
-        if taken > most:
-            break
-    return taken
+def _begun(plan: build.Plan, width: int) -> Begun:
+    """Return a build of which nothing is done yet."""
+    count = len(plan.indices)
+    room = min(ROOM_EACH * count, MOST_ROOM) + LEAST_ROOM
+    held = build.no_stripes(-(-count // width), width, np.empty(room, np.int32), np.empty(room, np.uint64))
+    return Begun(plan, build.new_sweep(plan), np.zeros(0, np.int64), held, (0, 0), 0)
+
+
+def _continued(begun: Begun, blocks: Offsets, budget: int) -> Begun:
+    """Build more blocks; where they do not fit ``budget`` bytes, the number of looks is -1."""
+    held, used, looks = build.build_into(begun.plan, begun.sweep, begun.held, begun.used, 0, blocks, budget)
+    looks = looks if looks < 0 else begun.looks + looks
+    return begun._replace(blocks=np.append(begun.blocks, blocks), held=held, used=used, looks=looks)
 
 
 def _plan(offsets: Offsets, targets: Ids, number: Ids) -> build.Plan:
@@ -67,25 +88,44 @@ def _plan(offsets: Offsets, targets: Ids, number: Ids) -> build.Plan:
     return build.Plan(offsets, targets, number, index)
 
 
-def built(plan: build.Plan, width: int, budget: int) -> tuple[Stripes, int]:
-    """Build all stripes, by several threads where they are many; return also how many words were looked at."""
-    count = len(plan.indices)
-    total, cores = -(-count // width), os.cpu_count() or 1
-    if count < MANY or cores == 1:
-        room = min(ROOM_EACH * count, MOST_ROOM) + LEAST_ROOM
-        pool, sweep = (np.empty(room, np.int32), np.empty(room, np.uint64)), build.new_sweep(plan)
-        made, used, looks = build.build_into(plan, sweep, width, 0, total, budget, *pool)
-        _ensure_fits(looks, *used, budget)
+def built(plan: build.Plan, width: int, budget: int, begun: Begun | None = None) -> tuple[Stripes, int]:
+    """Build all stripes, by several threads where they are many; return also how many words were looked at.
+
+    ``begun``: what is built of them already.
+    """
+    begun, cores = begun or _begun(plan, width), os.cpu_count() or 1
+    left = np.setdiff1d(np.arange(0, len(begun.held.starts), build.TOGETHER), begun.blocks)
+    if len(plan.indices) < MANY or cores == 1:
+        done = _continued(begun, left, budget)
+        made, used = done.held, done.used
+        _ensure_fits(done.looks, *used, budget)
         if len(made.numbers) < ENOUGH_ROOM * used[0] or len(made.words) < ENOUGH_ROOM * used[1]:
             made = stripes.compacted(made, *pools(*used))
-        return made, looks
-    step = -(-total // (RANGES * cores * build.TOGETHER)) * build.TOGETHER
+        return made, done.looks
+    parts = [begun, *_by_threads(begun, left, budget, cores)]
+    numbers, words = (sum(part.used[kind] for part in parts) for kind in range(2))
+    _ensure_fits(min(part.looks for part in parts), numbers, words, budget)
+    return _joined(parts, *pools(numbers, words)), sum(part.looks for part in parts)
+
+
+def _by_threads(begun: Begun, blocks: Offsets, budget: int, cores: int) -> list[Begun]:
+    """Build blocks by so many threads, each of which takes another range when it has finished one."""
+    ranges = deque(np.array_split(blocks, RANGES * cores))
+
+    def work(sweep: build.Sweep) -> list[Begun]:
+        found: list[Begun] = []
+        while True:
+            try:
+                mine = ranges.popleft()
+            except IndexError:  # nothing is left
+                return found
+            nothing = build.no_stripes(len(begun.held.starts), begun.held.width, *pools(0, 0))
+            part = Begun(begun.plan, sweep, mine[:0], nothing, (0, 0), 0)
+            found.append(_continued(part, mine, budget))
+
     with ThreadPoolExecutor(cores) as threads:
-        ranges = [(begin, min(begin + step, total)) for begin in range(0, total, step)]
-        found = list(threads.map(lambda ends: build.build(plan, width, ends[0], ends[1], budget), ranges))
-    numbers, words = sum(len(part.numbers) for part, _ in found), sum(len(part.words) for part, _ in found)
-    _ensure_fits(min(looks for _, looks in found), numbers, words, budget)
-    return _joined([part for part, _ in found], *pools(numbers, words)), sum(looks for _, looks in found)
+        sweeps = [begun.sweep, *(build.new_sweep(begun.plan) for _ in range(cores - 1))]
+        return [part for found in threads.map(work, sweeps) for part in found]
 
 
 def _ensure_fits(looks: int, numbers: int, words: int, budget: int) -> None:
@@ -161,15 +201,16 @@ class Recycled:
         return self._pools[-1].lend()
 
 
-def _joined(parts: list[Stripes], numbers: Ids, words: Words) -> Stripes:
-    """Put ranges of stripes one behind the other into pools."""
-    starts, lengths, places, end, word_end = [], [], [], 0, 0
+def _joined(parts: list[Begun], numbers: Ids, words: Words) -> Stripes:
+    """Put the stripes of several parts one behind the other into pools; each has the others empty."""
+    made = build.no_stripes(len(parts[0].held.starts), parts[0].held.width, numbers, words)
+    end = word_end = 0
     for part in parts:
-        numbers[end : end + len(part.numbers)] = part.numbers
-        words[word_end : word_end + len(part.words)] = part.words
-        starts.append(part.starts + end)
-        lengths.append(part.lengths)
-        places.append(np.where(part.places < 0, part.places, part.places + word_end))
-        end, word_end = end + len(part.numbers), word_end + len(part.words)
-    width = parts[0].width
-    return Stripes(np.concatenate(starts), np.concatenate(lengths), np.concatenate(places), numbers, words, width)
+        held, (n_numbers, n_words) = part.held, part.used
+        mine = np.flatnonzero(held.lengths)
+        numbers[end : end + n_numbers] = held.numbers[:n_numbers]
+        words[word_end : word_end + n_words] = held.words[:n_words]
+        made.starts[mine], made.lengths[mine] = held.starts[mine] + end, held.lengths[mine]
+        made.places[mine] = np.where(held.places[mine] < 0, held.places[mine], held.places[mine] + word_end)
+        end, word_end = end + n_numbers, word_end + n_words
+    return made

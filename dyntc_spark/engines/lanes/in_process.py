@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dyntc_spark.blocks.block_table import BLOCKS, BLOCKS_TYPE
 from dyntc_spark.edges import Edges, answered
-from dyntc_spark.engines.lanes.build import UNBOUNDED, built
+from dyntc_spark.engines.lanes.build import UNBOUNDED, Begun, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate
 from dyntc_spark.kernels.lanes.answers import Version
@@ -114,10 +114,12 @@ class Place(Protocol):
     def least_looks(self) -> int:
         """Return how many looks at words take as long as it takes to begin a build."""
 
-    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
+    def built(
+        self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None, begun: Begun | None = None
+    ) -> Built:
         """Build all stripes of an acyclic graph; there are ``count``, empty ones at the end included.
 
-        ``sizes``: how many vertices the component of each number has.
+        ``sizes``: how many vertices the component of each number has. ``begun``: what is built already.
         """
 
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near | TooMany:
@@ -181,10 +183,12 @@ class InProcess:
     least_looks: int = 4096
     index: list[Columns] = field(default_factory=list, compare=False)  #: none, or one with all that the stripes reach
 
-    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
+    def built(
+        self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None, begun: Begun | None = None
+    ) -> Built:
         """Build the stripes, by several threads where they are many."""
         del sizes, count
-        stripes, looks = built(plan, width, UNBOUNDED if budget is None else budget)
+        stripes, looks = built(plan, width, UNBOUNDED if budget is None else budget, begun)
         return Built(stripes, InProcess(), looks)
 
     def near(self, stripes: Stripes, wanted: Callable[[], Ids]) -> Near:

@@ -29,7 +29,7 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges, checked
 from dyntc_spark.engines.lanes import blocks, in_process, tasks
 from dyntc_spark.engines.lanes.blocks import Blocks, table_of
-from dyntc_spark.engines.lanes.build import pools
+from dyntc_spark.engines.lanes.build import Begun, pools
 from dyntc_spark.engines.lanes.graph import longer, shipped
 from dyntc_spark.engines.lanes.in_process import (
     HERE,
@@ -86,9 +86,11 @@ class OnSpark:
 
     # --- batches -----------------------------------------------------------------------------
 
-    def built(self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None) -> Built:
+    def built(
+        self, plan: build.Plan, sizes: Ids, width: int, count: int, budget: int | None, begun: Begun | None = None
+    ) -> Built:
         """Build the stripes: one job; none of them is at hand then."""
-        del budget
+        del budget, begun
         stored, counts = Blocks.built(self.stored.backend, plan, sizes, width, count)
         place = OnSpark(stored, np.zeros(count, np.bool_), stored.pairs)
         return Built(place._nowhere(width), place, counts[tasks.BUILT])

@@ -103,13 +103,14 @@ class State:
         adjacency = edges.adjacency(vertices)
         component, count = strong_components(*adjacency)
         members = grouped(component, count)
-        plan = numbered(*contracted(*adjacency, component, *members), width)
+        begun = numbered(*contracted(*adjacency, component, *members), width)
+        plan = begun.plan
         room = vertices + vertices // SPARE_PART + 16
         stripe_count = -(-room // width)
         self._budget = budget
         sizes = np.zeros(len(plan.indices), np.int32)
         sizes[plan.numbers] = np.diff(members[0])
-        made = place.built(plan, sizes, width, stripe_count, budget)
+        made = place.built(plan, sizes, width, stripe_count, budget, begun)
         #: Looks that a step of a batch may take before a build is cheaper.
         self.most_looks = max(made.looks, made.place.least_looks)
         self._graph = new_graph(adjacency, component, members, plan.numbers, room)
@@ -252,7 +253,7 @@ class State:
             if not grown.complete:
                 return self._build_all(parts, merges, edges)
             held = grown.held
-            altered = np.union1d(altered, grown.altered) if len(altered) else grown.altered
+            altered = _both(altered, grown.altered, len(held.stripes.starts))
         place = self.closure.place.noted(altered, held.stripes, self.graph.members.size, self._plan)
         return self._changed(held.stripes, held.used, place, altered, (parts, merges), edges, HERE)
 
@@ -375,6 +376,15 @@ class State:
         if done < 0:
             raise OrderGivenUp
         return merges
+
+
+def _both(altered: Ids, more: Ids, total: int) -> Ids:
+    """Return stripes, of so many, that are in one list or in the other, ascending."""
+    if not len(altered) or not len(more):
+        return altered if len(altered) else more
+    flags = np.zeros(total, np.bool_)
+    flags[altered] = flags[more] = True
+    return np.flatnonzero(flags).astype(np.int32)
 
 
 def _changed(parts: Merges, merges: Merges) -> Ids:

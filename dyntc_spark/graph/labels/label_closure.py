@@ -13,6 +13,7 @@ from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.read import Table
+from dyntc_spark.graph.location import Location
 from dyntc_spark.graph.parts import Parts
 from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
@@ -49,6 +50,13 @@ class LabelArrow(ArrowAnswers):
     def __init__(self, door: Door, owner: Owner, labels: frozenset[str] | None) -> None:
         super().__init__(door)
         self._owner, self._labels = owner, labels
+
+    def _at(self) -> Location:
+        raise OptionError(
+            "a closure with a location of its own",
+            "one over labels of a graph",
+            "Its graph has the location: LabelledGraph.open(location, version) opens an older version.",
+        )
 
     def what_if(
         self,

@@ -98,13 +98,15 @@ def _arrow(curve: Curve) -> list[Any]:
 
 def _draw_matrix(ax: Axes, drawn: Matrix) -> None:
     from matplotlib.colors import PowerNorm  # noqa: PLC0415
-    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415
+    from matplotlib.ticker import PercentFormatter, StrMethodFormatter  # noqa: PLC0415
 
     n = drawn.vertices
     shown = ax.imshow(
         drawn.full, cmap="Blues", norm=PowerNorm(POWER, 0, 1), extent=(0, n, n, 0), interpolation="nearest"
     )
-    ax.set(xlabel=f"reached\n{drawn.about}", ylabel="reaching")
+    ax.set(xlabel="reached\n" + drawn.about.replace(", ", ",\n"), ylabel="reaching")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.tick_params(labelsize=8)
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.7, format=PercentFormatter(1), ticks=[0, 0.01, 0.1, 0.5, 1])
     bar.set_label("share of the pairs that are reachable")

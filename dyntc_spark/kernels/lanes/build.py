@@ -89,22 +89,33 @@ def build(plan: Plan, width: int, begin: int, end: int, budget: int, sweep: Swee
     When they do not fit ``budget`` bytes, that is -1, and those that are missing are empty. Who builds several times
     gives the same ``sweep`` each time: fresh memory is slow.
     """
-    numbers, words = np.empty(LEAST_ROOM, np.int32), np.empty(LEAST_ROOM, np.uint64)
-    made, used, looked = build_into(plan, sweep or new_sweep(plan), width, begin, end, budget, numbers, words)
+    empty = no_stripes(end - begin, width, np.empty(LEAST_ROOM, np.int32), np.empty(LEAST_ROOM, np.uint64))
+    blocks = np.arange(begin, end, TOGETHER)
+    made, used, looked = build_into(plan, sweep or new_sweep(plan), empty, (0, 0), begin, blocks, budget)
     return made._replace(numbers=made.numbers[: used[0]], words=made.words[: used[1]]), looked
+
+
+def no_stripes(count: int, width: int, numbers: Ids, words: Words) -> Stripes:
+    """Return so many empty stripes, with pools for what is built."""
+    starts, lengths, places = np.zeros(count, np.int64), np.zeros(count, np.int32), np.zeros(count, np.int64)
+    return Stripes(starts, lengths, places, numbers, words, width)
 
 
 @compiled
 def build_into(
-    plan: Plan, sweep: Sweep, width: int, begin: int, end: int, budget: int, numbers: Ids, words: Words
+    plan: Plan, sweep: Sweep, held: Stripes, used: tuple[int, int], first_stripe: int, blocks: Offsets, budget: int
 ) -> tuple[Stripes, tuple[int, int], int]:
-    """Build stripes as `build` does, in these pools, or in longer ones; return also what is used of them."""
-    starts, lengths = np.zeros(end - begin, np.int64), np.zeros(end - begin, np.int32)
-    places = np.zeros(end - begin, np.int64)
+    """Build blocks of stripes as `build` does, among others, of whose pools so much is used already; return that, too.
+
+    ``first_stripe``: the number of the first of ``held``. ``blocks``: the first stripe of each block; a block has
+    `TOGETHER` stripes, or as many as there are. The pools that are returned may be longer ones.
+    """
+    starts, lengths, places, numbers, words, width = held
+    end = first_stripe + len(starts)
     counts = np.empty(TOGETHER, np.int64)
     firsts, entry_words = np.empty(LEAST_ROOM, np.int32), np.empty(LEAST_ROOM, np.uint64)
-    n_numbers = n_words = looked = np.int64(0)
-    for block in range(begin, end, TOGETHER):
+    n_numbers, n_words, looked = np.int64(used[0]), np.int64(used[1]), np.int64(0)
+    for block in blocks:
         if ENTRY_BYTES * n_words + NUMBER_BYTES * (n_numbers - n_words) > budget:
             looked = np.int64(-1)
             break
@@ -113,13 +124,12 @@ def build_into(
         n_reached, n_edges = _sweep(plan, sweep, first, last, width)
         looked += n_reached + n_edges
         most = 2 * n_reached + 2  # entries of a stripe
-        firsts, entry_words = (
-            room(firsts, np.int64(0), TOGETHER * most),
-            room(entry_words, np.int64(0), TOGETHER * most),
-        )
+        if len(firsts) < TOGETHER * most:
+            firsts, entry_words = np.empty(2 * TOGETHER * most, np.int32), np.empty(2 * TOGETHER * most, np.uint64)
+        most = len(firsts) // TOGETHER  # the same in many blocks: memory that was never written is slow
         _entries(plan, sweep, first, last, width, n_reached, firsts, entry_words, counts, most)
         for k in range(stop - block):
-            s, n = block - begin + k, counts[k]
+            s, n = block - first_stripe + k, counts[k]
             mine, my_words = firsts[k * most : (k + 1) * most], entry_words[k * most : (k + 1) * most]
             pairs = plain_pairs(firsts, entry_words, k * most, k * most, n, width)
             size = n if pairs < 0 else plain_size(pairs)
