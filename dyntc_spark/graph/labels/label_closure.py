@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pyarrow as pa
 
@@ -13,7 +13,6 @@ from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.read import Table
-from dyntc_spark.graph.location import Location
 from dyntc_spark.graph.parts import Parts
 from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
@@ -51,9 +50,9 @@ class LabelArrow(ArrowAnswers):
         super().__init__(door)
         self._owner, self._labels = owner, labels
 
-    def _at(self) -> Location:
+    def _required_older(self) -> NoReturn:
         raise OptionError(
-            "a closure with a location of its own",
+            "a closure with its own location",
             "one over labels of a graph",
             "Its graph has the location: LabelledGraph.open(location, version) opens an older version.",
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from dyntc_spark.engines.base import Reachability
 from dyntc_spark.errors import OptionError, UnreachableError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.read import Ends, Table, Vertex, read_ends, read_vertices
+from dyntc_spark.graph.older_versions import OlderVersions
 from dyntc_spark.graph.questions.everyday_arrow import EverydayArrow
 from dyntc_spark.graph.questions.numbered import (
     NO_TARGET,
@@ -36,7 +37,7 @@ from dyntc_spark.graph.questions.numbered import (
     typed,
 )
 from dyntc_spark.graph.questions.paths import shortest_paths
-from dyntc_spark.graph.version import Difference, Graph, Version
+from dyntc_spark.graph.version import Graph, Version
 from dyntc_spark.graph.vertices.names import with_names
 from dyntc_spark.progress import progress
 
@@ -181,16 +182,6 @@ class NamedAnswers(Generic[_Made]):
         return self._make(graph, pa.table({**columns, **steps_of}), HOPS)
 
 
-class Location(Protocol):
-    """Where older versions of a closure are."""
-
-    def history(self) -> pa.Table:
-        """Return the versions, one row each."""
-
-    def difference(self, since: int) -> tuple[int, Difference]:
-        """Return the current version, and what is different from an older one."""
-
-
 class ArrowAnswers(NamedAnswers[pa.Table], EverydayArrow):
     """What can be asked of a closure as it stands, answered as Arrow tables; see `DynamicClosure.arrow`.
 
@@ -200,13 +191,13 @@ class ArrowAnswers(NamedAnswers[pa.Table], EverydayArrow):
     ----------
     door
         The way to the closure.
-    location
-        The location of the closure; None where only what is in memory is asked.
+    older
+        The older versions of the closure; None where only what is in memory is asked.
     """
 
-    def __init__(self, door: Door, location: Location | None = None) -> None:
+    def __init__(self, door: Door, older: OlderVersions | None = None) -> None:
         super().__init__(door, lambda graph, table, ends: with_names(graph.vertices, table, ends))
-        self._location = location
+        self._older = older
 
     def pairs(self, *, reflexive: bool = False) -> pa.Table:
         """Return the whole closure: ``src``, ``dst``, as dictionaries of the vertices, four bytes an end."""
@@ -224,19 +215,19 @@ class ArrowAnswers(NamedAnswers[pa.Table], EverydayArrow):
 
     def history(self) -> pa.Table:
         """Return the versions at the location of the closure; see `DynamicClosure.history`."""
-        return self._at().history()
+        return self._required_older().history()
 
     def changes(self, since: int | None = None) -> pa.Table:
         """Return the pairs that the last batch changed, or all since a version; see `DynamicClosure.changes`."""
         if since is None:
             return super().changes()
-        number, found = self._at().difference(since)
+        number, found = self._required_older().difference(since)
         return changes_table(found, number)
 
-    def _at(self) -> Location:
-        if self._location is None:
+    def _required_older(self) -> OlderVersions:
+        if self._older is None:
             raise OptionError("a closure at a location", "one in memory only", "Call save() first, or open().")
-        return self._location
+        return self._older
 
 
 def _table(pairs: Edges) -> pa.Table:
