@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from dyntc_spark.graph.changes.batch_result import BatchResult as BatchResult
     from dyntc_spark.graph.closure import DynamicClosure as DynamicClosure
     from dyntc_spark.graph.labels.labelled_graph import LabelledGraph as LabelledGraph
-    from dyntc_spark.graph.store.following import create_location_views as create_location_views
-    from dyntc_spark.graph.store.following import location_views_sql as location_views_sql
+    from dyntc_spark.graph.store.location_views import create_location_views as create_location_views
+    from dyntc_spark.graph.store.location_views import location_views_sql as location_views_sql
     from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix as LazyMatrix
     from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial as BooleanPolynomial
 
@@ -36,8 +36,8 @@ _HOMES = {
     "DynamicClosure": "dyntc_spark.graph.closure",
     "LabelledGraph": "dyntc_spark.graph.labels.labelled_graph",
     "LazyMatrix": "dyntc_spark.matrices.lazy.lazy_matrix",
-    "create_location_views": "dyntc_spark.graph.store.following",
-    "location_views_sql": "dyntc_spark.graph.store.following",
+    "create_location_views": "dyntc_spark.graph.store.location_views",
+    "location_views_sql": "dyntc_spark.graph.store.location_views",
 }
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 import dyntc_spark
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import DyntcError, IdentifierError, LocationError, MissingColumnError
-from dyntc_spark.graph.store import kinds, place
+from dyntc_spark.graph.store import place, stored_types
 from dyntc_spark.graph.store.format_1 import edges_in
 from dyntc_spark.graph.tables import views
 from dyntc_spark.kernels import codec
@@ -224,10 +224,10 @@ def test_forged_payloads_by_the_thousand(what, data):
 )
 def test_types_that_were_not_written_by_us(found):
     try:
-        kind = kinds.kind_of(json.dumps(found))
+        kind = stored_types.kind_of(json.dumps(found))
     except DyntcError:
         return
-    assert kinds.kind_of(kinds.kind_text(kind)) == kind
+    assert stored_types.kind_of(stored_types.kind_text(kind)) == kind
 
 
 # --- names -------------------------------------------------------------------------------------

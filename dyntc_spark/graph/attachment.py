@@ -19,7 +19,7 @@ from dyntc_spark.errors import ConflictError, DyntcError, OptionError
 from dyntc_spark.graph.argument_checks import checked_batch_id
 from dyntc_spark.graph.changes.difference_on_spark import StoredDifference, difference_between
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.store import recorded
+from dyntc_spark.graph.store import recorded_changes
 from dyntc_spark.graph.store.checkpoint import Content
 from dyntc_spark.graph.store.replay import Batch
 from dyntc_spark.graph.store.store import CHECKPOINTS, Store, ToPublish
@@ -119,7 +119,7 @@ class Attachment:
             found = difference_between(
                 version.before, version.graph, self._door.engine.current, lambda: store.place.spark
             )
-            return recorded.rows(version.number, found)
+            return recorded_changes.rows(version.number, found)
         except DyntcError as error:
             _log.debug("The changes of version %d are worked out when it is published: %s", version.number, error)
             return None
@@ -143,7 +143,7 @@ class Attachment:
 
         def record(version: Version, closure: Reachability) -> None:
             found = difference_between(before, version.graph, closure, lambda: store.place.spark)
-            store.record(version.number, recorded.rows(version.number, found))
+            store.record(version.number, recorded_changes.rows(version.number, found))
 
         self._door.ask(record)
 

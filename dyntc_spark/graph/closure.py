@@ -22,7 +22,7 @@ from dyntc_spark.graph.parts import Parts
 from dyntc_spark.graph.questions.answers import Answers
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 from dyntc_spark.graph.questions.everyday import EverydayQuestions
-from dyntc_spark.graph.store.following import create_location_views
+from dyntc_spark.graph.store.location_views import create_location_views
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.session import session_at_hand
 

@@ -10,13 +10,13 @@ from dyntc_spark.graph.argument_checks import require_kept
 from dyntc_spark.graph.attachment import Attachment
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.lost_blocks import retry_after_loss
-from dyntc_spark.graph.store.beginning import begin, bring
 from dyntc_spark.graph.store.commits import Commits
-from dyntc_spark.graph.store.other_kind import refuse_labelled
+from dyntc_spark.graph.store.engine_start import begin, bring
+from dyntc_spark.graph.store.location_kind import refuse_labelled
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.published_table import PublishedTable, checked_name
 from dyntc_spark.graph.store.recovery import Recovered, recover
 from dyntc_spark.graph.store.store import Store
-from dyntc_spark.graph.store.target import Target, checked_name
 from dyntc_spark.graph.tables.current_views import CurrentViews
 from dyntc_spark.graph.tables.session_tables import SessionTables
 from dyntc_spark.graph.version import Version
@@ -130,7 +130,7 @@ class Location:
             store = self._attachment.required()
             self._attachment.begin()
             if name is not None:
-                Target(store.place, name).create(Store.required(store.place))
+                PublishedTable(store.place, name).create(Store.required(store.place))
             self._attachment.publish("checkpoint", recording=store.recording or name is not None, target=name)
             store.target_version = None
             store.follow_target(now.number)

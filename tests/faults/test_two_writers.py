@@ -13,7 +13,7 @@ import pytest
 
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import ConflictError
-from dyntc_spark.graph.store import steps, writing
+from dyntc_spark.graph.store import steps, writer_lock
 from tests.store.closures import START, pairs, recomputed, saved, seen
 from tests.store.conftest import without_spark
 
@@ -40,7 +40,7 @@ def test_two_processes_write(delta, tmp_path, other):
 @pytest.mark.parametrize("late", ["spark", "disk"])
 def test_one_of_the_other_kind_comes_between_two_steps(delta, tmp_path, monkeypatch, late):
     """Without the lock, in which not every writer takes part: of two commits with one number one counts."""
-    monkeypatch.setattr(writing, "held", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(writer_lock, "held", lambda _: contextlib.nullcontext())
     location, real = str(tmp_path / "deps"), steps.run
     saved(None, location)
     writers = {"spark": DynamicClosure.open(location, spark=delta)}

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from dyntc_spark.errors import DamagedFileError, LocationError
-from dyntc_spark.graph.store import delta_log, witness
+from dyntc_spark.graph.store import delta_log, published_note
 from dyntc_spark.graph.store.disk_tables import DiskTables
 from dyntc_spark.graph.store.place import checked
+from dyntc_spark.graph.store.published_note import Notes, PublishedCommit
 from dyntc_spark.graph.store.tables import LeftToSparkError
-from dyntc_spark.graph.store.witness import Notes, Witness
 
 TOLD = {"commitInfo": {"operation": "WRITE", "operationMetrics": {"numFiles": "1"}}}
 ADDED = {"add": {"path": "part%20one.parquet", "size": 3}}
@@ -59,21 +59,21 @@ def test_entries_that_are_cut_off(content):
 
 
 def test_a_note(tmp_path):
-    assert witness.read(str(tmp_path)) is None
-    first, second = Witness(1, 0, "a"), Witness(2, 1, "b")
+    assert published_note.read(str(tmp_path)) is None
+    first, second = PublishedCommit(1, 0, "a"), PublishedCommit(2, 1, "b")
     (tmp_path / "commits" / "_delta_log").mkdir(parents=True)
     (tmp_path / "commits" / "_delta_log" / delta_log.name_of(0)).write_bytes(WHOLE)
     (tmp_path / "commits" / "part one.parquet").write_bytes(b"abc")
     notes = Notes(lambda: str(tmp_path), ("commits", "log"))
     notes.write(first)
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [witness.NAME]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [published_note.NAME]
     notes.saw(second)
     assert notes.published() == second  # whatever the file says
     other = Notes(lambda: str(tmp_path), ("commits",))
     assert other.published() == first
     for wrong in ("", "[]", '{"number": 1}'):
-        (tmp_path / witness.NAME).write_text(wrong)
-        with pytest.raises(DamagedFileError, match=witness.NAME):
+        (tmp_path / published_note.NAME).write_text(wrong)
+        with pytest.raises(DamagedFileError, match=published_note.NAME):
             other.published()
     elsewhere = Notes(lambda: None, ("commits",))
     assert elsewhere.published() is None
@@ -83,18 +83,18 @@ def test_a_note(tmp_path):
 
 def test_what_a_commit_has_written_comes_to_the_disk(tmp_path, monkeypatch):
     synced, log = [], tmp_path / "commits" / "_delta_log"
-    monkeypatch.setattr(witness, "_to_disk", lambda paths: synced.extend(path.name for path in paths))
+    monkeypatch.setattr(published_note, "_to_disk", lambda paths: synced.extend(path.name for path in paths))
     notes = Notes(lambda: str(tmp_path), ("commits",))
     log.mkdir(parents=True)
     (log / delta_log.name_of(0)).write_bytes(WHOLE)
     (log.parent / "part one.parquet").write_bytes(b"abc")
     (log.parent / ".part one.parquet.crc").write_bytes(b"")
-    notes.write(Witness(1, 0, "a"))
+    notes.write(PublishedCommit(1, 0, "a"))
     assert {"part one.parquet", ".part one.parquet.crc", delta_log.name_of(0), "_delta_log", "commits"} < set(synced)
     synced.clear()
     (log / delta_log.name_of(1)).write_bytes(WHOLE.replace(b"one", b"two"))
     (log.parent / "part two.parquet").write_bytes(b"abc")
-    notes.write(Witness(2, 1, "b"))
+    notes.write(PublishedCommit(2, 1, "b"))
     assert {"part two.parquet", delta_log.name_of(1)} < set(synced)
     assert delta_log.name_of(0) not in synced
 

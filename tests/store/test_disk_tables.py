@@ -15,12 +15,12 @@ from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import DamagedFileError, DyntcError, SetupError
 from dyntc_spark.graph.store import place
+from dyntc_spark.graph.store.checksum_files import sidecar_of
 from dyntc_spark.graph.store.commits import SCHEMA
 from dyntc_spark.graph.store.disk_tables import DiskTables
-from dyntc_spark.graph.store.kinds import from_storage, kind_of
 from dyntc_spark.graph.store.place import TABLES, Place
-from dyntc_spark.graph.store.sidecars import sidecar_of
 from dyntc_spark.graph.store.store import Store
+from dyntc_spark.graph.store.stored_types import from_storage, kind_of
 from dyntc_spark.graph.store.tables import LeftToSparkError, Transaction
 from tests.store.conftest import without_spark
 

@@ -16,9 +16,9 @@ from dyntc_spark.graph.store import checkpoint
 from dyntc_spark.graph.store.checkpoint import Content
 from dyntc_spark.graph.store.commits import NULLABLE, SCHEMA, Commit, Commits
 from dyntc_spark.graph.store.format_1 import edges_in
-from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
+from dyntc_spark.graph.store.stored_types import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.version import Graph
 from tests.store.format_1 import encoded
 

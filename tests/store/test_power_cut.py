@@ -9,7 +9,7 @@ import pytest
 
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import ConflictError, DamagedFileError, VersionError
-from dyntc_spark.graph.store import witness
+from dyntc_spark.graph.store import published_note
 from tests.store.closures import pairs, recomputed, saved, seen
 
 pytestmark = pytest.mark.classic
@@ -40,7 +40,7 @@ class Location:
         return [str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file()]
 
     def _note(self):
-        path = self.folder / witness.NAME
+        path = self.folder / published_note.NAME
         return path.read_bytes() if path.exists() else None
 
     def copy(self, *, noted=True):
@@ -49,7 +49,7 @@ class Location:
         target = self.folder.with_name(f"copy {self.count}")
         shutil.copytree(self.folder, target)
         if not noted and self.note_before is not None:
-            (target / witness.NAME).write_bytes(self.note_before)
+            (target / published_note.NAME).write_bytes(self.note_before)
         return target
 
     def open(self, folder, version=None):
@@ -112,7 +112,7 @@ def test_who_has_read_a_commit_misses_it(at):
     folder = at.copy()
     reader = at.open(folder)
     remove_all_of_it(last_entry(folder, "commits"))
-    (folder / witness.NAME).unlink()
+    (folder / published_note.NAME).unlink()
     with pytest.raises(DamagedFileError, match="commit 3, which published version 2"):
         reader.refresh()
     assert seen(reader) == at.after
@@ -221,7 +221,7 @@ def test_a_damaged_note(at, how):
     folder = at.copy()
     if session.is_connect(at.spark):
         pytest.skip("a client cannot note a commit beside the tables")
-    how(folder / witness.NAME)
-    with pytest.raises(DamagedFileError, match=witness.NAME):
+    how(folder / published_note.NAME)
+    with pytest.raises(DamagedFileError, match=published_note.NAME):
         at.open(folder)
     put_right(at, folder)

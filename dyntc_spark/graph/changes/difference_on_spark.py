@@ -23,7 +23,7 @@ from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.row_changes import CHANGED, nothing_changed, rows_compared
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.inputs.read import DELETE, INSERT
-from dyntc_spark.graph.store.kinds import to_storage
+from dyntc_spark.graph.store.stored_types import to_storage
 from dyntc_spark.graph.tables.frames import frame
 from dyntc_spark.graph.version import Difference, Graph, renumbered
 from dyntc_spark.lazy_pyspark import F

@@ -40,9 +40,9 @@ from dyntc_spark.graph.labels.labelled_arrow import LabelledArrow
 from dyntc_spark.graph.labels.labelled_edges import Batch, LabelledEdges
 from dyntc_spark.graph.labels.rows import Rows, places_of
 from dyntc_spark.graph.store import steps
-from dyntc_spark.graph.store.kinds import from_storage, kind_of, kind_text, to_storage
-from dyntc_spark.graph.store.other_kind import refuse_closure
+from dyntc_spark.graph.store.location_kind import refuse_closure
 from dyntc_spark.graph.store.place import Place, brief
+from dyntc_spark.graph.store.stored_types import from_storage, kind_of, kind_text, to_storage
 from dyntc_spark.graph.store.tables import Transaction
 from dyntc_spark.graph.vertices.names import require_same_kind
 

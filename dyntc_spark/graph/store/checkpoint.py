@@ -25,9 +25,9 @@ from dyntc_spark.graph.changes.copies import Copies
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commit
 from dyntc_spark.graph.store.format_1 import EDGES, REMEDY, edges_in
-from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES, empty
+from dyntc_spark.graph.store.stored_types import from_storage, kind_of, to_storage
 from dyntc_spark.graph.store.tables import PART, Rows, Where, row_checksum
 from dyntc_spark.graph.tables.relations import vertex_table
 from dyntc_spark.graph.tables.runs import runs_of

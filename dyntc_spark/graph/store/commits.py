@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dyntc_spark.errors import DamagedBlockError, LocationError, VersionError
-from dyntc_spark.graph.store.witness import Witness
+from dyntc_spark.graph.store.published_note import PublishedCommit
 from dyntc_spark.graph.version import Tally
 
 #: Of the tables; ``docs/reference/format.md`` tells what each had. A writer writes the last one, and reads all of them.
@@ -40,7 +40,7 @@ class Commit:
     logged: int  #: rows in ``log``
     bytes: int  #: of these, or of the checkpoint
     oldest: int  #: the oldest version that can be opened
-    vertex: str  #: the type of the vertices, see ``store.kinds``
+    vertex: str  #: the type of the vertices, see ``store.stored_types``
     extent: int  #: the numbers of all vertices are below this
     batch_id: str | None
     author: str
@@ -66,9 +66,9 @@ class Commit:
     copies: int | None = None  #: edges of a multigraph with all their copies; None where each edge is there once
 
     @property
-    def witness(self) -> Witness:
+    def published(self) -> PublishedCommit:
         """What others can note of it."""
-        return Witness(self.number, self.version, self.token)
+        return PublishedCommit(self.number, self.version, self.token)
 
     def table(self) -> pa.Table:
         """Return the row."""
@@ -155,9 +155,9 @@ class Commits(Sequence[Commit]):
         """The last one."""
         return self._rows[-1]
 
-    def has(self, witness: Witness) -> bool:
+    def has(self, published: PublishedCommit) -> bool:
         """Return whether a commit is among them that was published."""
-        return witness.number <= len(self) and self[witness.number - 1].token == witness.token
+        return published.number <= len(self) and self[published.number - 1].token == published.token
 
     def upto(self, version: int | None) -> Commits:
         """Return the commits up to a version, by default all; refuse a version that cannot be opened."""

@@ -15,9 +15,9 @@ from pyarrow.fs import FileSystem, LocalFileSystem
 
 from dyntc_spark.errors import DamagedFileError
 from dyntc_spark.graph.store import delta_log
+from dyntc_spark.graph.store.checksum_files import fits_sidecar, sidecar_of, write_sidecar
 from dyntc_spark.graph.store.delta_tables import DeltaTables
 from dyntc_spark.graph.store.disk_files import write_rows
-from dyntc_spark.graph.store.sidecars import fits_sidecar, sidecar_of, write_sidecar
 from dyntc_spark.graph.store.tables import LeftToSparkError
 
 

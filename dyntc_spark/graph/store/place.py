@@ -22,13 +22,13 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from dyntc_spark.errors import ConflictError, DamagedFileError, DyntcError, LocationError, SetupError, StorageError
-from dyntc_spark.graph.store import writing
+from dyntc_spark.graph.store import writer_lock
 from dyntc_spark.graph.store.delta_tables import DeltaTables
 from dyntc_spark.graph.store.disk_tables import DiskTables
 from dyntc_spark.graph.store.object_tables import SCHEMES, ObjectTables
+from dyntc_spark.graph.store.published_note import Notes
 from dyntc_spark.graph.store.spark_tables import UNREADABLE, SparkTables, says
 from dyntc_spark.graph.store.tables import LeftToSparkError, Rows, Tables, Transaction, Where, row_checksum
-from dyntc_spark.graph.store.witness import Notes
 from dyntc_spark.lazy_pyspark import is_frame
 from dyntc_spark.session import ensure_open, is_connect, session_for
 
@@ -234,7 +234,7 @@ class Place:
             return
         with ExitStack() as stack:
             with self.translating("waiting for other writers"):
-                stack.enter_context(writing.held(self.folder))
+                stack.enter_context(writer_lock.held(self.folder))
             self._is_writing = True
             try:
                 yield

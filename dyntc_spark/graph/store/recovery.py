@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dyntc_spark.errors import DamagedBlockError, DamagedFileError, DyntcError, StorageError, VersionError
-from dyntc_spark.graph.store import delta_log, mending
+from dyntc_spark.graph.store import damaged_files, delta_log
 from dyntc_spark.graph.store.commits import Commits
-from dyntc_spark.graph.store.mending import Plan
+from dyntc_spark.graph.store.damaged_files import Plan
 from dyntc_spark.graph.store.place import Place, brief
+from dyntc_spark.graph.store.published_note import PublishedCommit
 from dyntc_spark.graph.store.store import Store
-from dyntc_spark.graph.store.witness import Witness
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ def recover(place: Place, version: int | None) -> Recovered:
 
     Where a published version is lost, ``version`` has to name the one that is left; else nothing is changed.
     """
-    mending.put_aside(place, mending.spares(place))
-    plan = mending.plan(place)
+    damaged_files.put_aside(place, damaged_files.spares(place))
+    plan = damaged_files.plan(place)
     place.as_of = plan.as_of
     noted, commits = _noted(place), Store.remaining(place)
     if commits is None and noted is None and not plan.found:
         Store.required(place)  # there never was a closure
     if commits is None:
         raise _hopeless(place, plan, "no commit is left")
-    head = commits.head.witness
+    head = commits.head.published
     known = head if noted is None or noted.number < head.number else noted
     unknown = max(0, head.number + _lost_entries(place, plan) - known.number)  # each may have published a version
     gone = known.number + unknown - head.number
@@ -58,12 +58,12 @@ def recover(place: Place, version: int | None) -> Recovered:
         raise VersionError(
             f"version {found.version}, the newest that is left", f"{version!r}", "Only that one can be recovered."
         )
-    mending.put_aside(place, plan.aside)
+    damaged_files.put_aside(place, plan.aside)
     place.as_of = {}
     return found
 
 
-def _noted(place: Place) -> Witness | None:
+def _noted(place: Place) -> PublishedCommit | None:
     """Return the last commit that was noted; None also when the note itself is damaged."""
     try:
         return place.notes.published()
@@ -95,7 +95,7 @@ def _newest(place: Place, commits: Commits, plan: Plan) -> tuple[int, DyntcError
 
 def _told(place: Place, plan: Plan, failure: DyntcError | None = None) -> str:
     """Name what is damaged."""
-    seen = plan.found or mending.damages(place)
+    seen = plan.found or damaged_files.damages(place)
     files = [f"{found.what} in {place.file_name(found.table, found.name)!r}" for found in seen]
     if not files and failure is not None:
         return brief(failure)

@@ -21,7 +21,7 @@ from dyntc_spark.graph.changes.net_effect import renumbered
 from dyntc_spark.graph.inputs.read import DELETE, INSERT, Ends
 from dyntc_spark.graph.inputs.vertex_types import encoded
 from dyntc_spark.graph.store.commits import Commit
-from dyntc_spark.graph.store.kinds import from_storage, kind_of, to_storage
+from dyntc_spark.graph.store.stored_types import from_storage, kind_of, to_storage
 from dyntc_spark.graph.version import Graph
 from dyntc_spark.kernels.ids import Indices
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from dyntc_spark.errors import LocationError
-from dyntc_spark.graph.store import recorded
+from dyntc_spark.graph.store import recorded_changes
 from dyntc_spark.graph.store.commits import Commits
-from dyntc_spark.graph.store.kinds import kind_of, to_storage
 from dyntc_spark.graph.store.place import Place
 from dyntc_spark.graph.store.replay import COPIES
+from dyntc_spark.graph.store.stored_types import kind_of, to_storage
 from dyntc_spark.graph.store.tables import PART
 from dyntc_spark.graph.tables.views import filled, literal, statement
 
@@ -64,6 +64,6 @@ def require_tables(place: Place, commits: Commits) -> pa.DataType:
     with place.translating("making tables that no batch has written to yet"):
         if not place.exists("log"):
             place.append("log", pa.table({"version": version, "token": token, **ends, **counted}))
-        if not place.exists(recorded.TABLE):
-            recorded.create(place, pa.table({"version": version, **ends}))
+        if not place.exists(recorded_changes.TABLE):
+            recorded_changes.create(place, pa.table({"version": version, **ends}))
     return nothing.type

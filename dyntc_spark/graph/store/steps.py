@@ -13,8 +13,8 @@ from typing import TypeVar
 #: In the order in which they are written; a commit without a batch has no ``log``, one without a checkpoint neither
 #: ``vertices`` nor ``runs``.
 STEPS = ("log", "vertices", "runs", "publish", "confirm")
-#: What is written about a version once it is published: the witness of it (``witness``), and where that is asked for
-#: what it changed (``recorded``), and the table that follows it (``target``).
+#: What is written about a version once it is published: the note of it (``published_note``), and if the user wants them
+#: its changes (``recorded_changes``) and the table with all pairs (``published_table``).
 LATER = ("note", "changes", "target")
 
 _Result = TypeVar("_Result")

@@ -25,16 +25,16 @@ from dyntc_spark.errors import (
     VertexTypeError,
 )
 from dyntc_spark.graph.changes.difference_on_spark import StoredDifference
-from dyntc_spark.graph.store import checkpoint, delta_log, mending, recorded, steps
-from dyntc_spark.graph.store.beginning import Checkpoint
+from dyntc_spark.graph.store import checkpoint, damaged_files, delta_log, recorded_changes, steps
 from dyntc_spark.graph.store.commits import APPLICATION, FORMAT, VERSIONS, Commit, Commits
-from dyntc_spark.graph.store.kinds import kind_text
-from dyntc_spark.graph.store.other_kind import refuse_labelled
+from dyntc_spark.graph.store.engine_start import Checkpoint
+from dyntc_spark.graph.store.location_kind import refuse_labelled
 from dyntc_spark.graph.store.place import Place, brief
+from dyntc_spark.graph.store.published_note import PublishedCommit
+from dyntc_spark.graph.store.published_table import PublishedTable
 from dyntc_spark.graph.store.replay import Batch, log_table, replayed
+from dyntc_spark.graph.store.stored_types import kind_text
 from dyntc_spark.graph.store.tables import Transaction, Where
-from dyntc_spark.graph.store.target import Target
-from dyntc_spark.graph.store.witness import Witness
 from dyntc_spark.graph.version import Graph, Tally
 
 #: So many batches, or bytes in the log, after a checkpoint there is another one.
@@ -98,15 +98,15 @@ class Store:
     def commits(cls, place: Place) -> Commits | None:
         """Read what was published at a location; None when nothing was. Refuse a table that has lost a commit."""
         published = place.notes.published()  # before the table, which may grow meanwhile
-        mending.require_end(place, "commits")
+        damaged_files.require_end(place, "commits")
         try:
             found = cls.remaining(place)
         except StorageError as error:
-            raise mending.named(place, error) from error
+            raise damaged_files.named(place, error) from error
         if published is not None and (found is None or not found.has(published)):
             raise cls._lost(place, published, found)
         if found is not None:
-            place.notes.saw(found.head.witness)
+            place.notes.saw(found.head.published)
         return found
 
     @staticmethod
@@ -118,7 +118,7 @@ class Store:
         return Commits.read(table, place.location)
 
     @staticmethod
-    def _lost(place: Place, published: Witness, found: Commits | None) -> DamagedFileError:
+    def _lost(place: Place, published: PublishedCommit, found: Commits | None) -> DamagedFileError:
         """Make the error for a location whose commits are not those that were published there."""
         have = 0 if found is None else len(found)
         came = f"{have} commits" if have < published.number else f"another commit {published.number}"
@@ -164,7 +164,7 @@ class Store:
                 return self._load(commits, start)
             except (DamagedBlockError, StorageError) as error:  # noqa: PERF203  (there are few)
                 if not repairing:
-                    raise mending.named(self.place, error) from error
+                    raise damaged_files.named(self.place, error) from error
                 if start is starts[-1]:
                     raise
         raise AssertionError  # there is a checkpoint: the first commit is one
@@ -203,7 +203,7 @@ class Store:
         kept = kind_text(batch.vertex_kind(now.graph) if batch else now.graph.vertices.kind)
         self._require_kind(now.graph, kept)
         if changes is not None:
-            facts["won"], facts["lost"] = recorded.counts(changes)
+            facts["won"], facts["lost"] = recorded_changes.counts(changes)
         with self.place.writing():
             self._publish(self._written(kind, now, batch, kept, facts))
         if changes is not None:
@@ -271,7 +271,7 @@ class Store:
             ) from (failure or error)
         if token == commit.token:
             self._note(commit)
-            self._witness(commit)
+            self._note_on_disk(commit)
             return
         self.uncertain = False
         what = f"publishing commit {commit.number}"
@@ -279,10 +279,10 @@ class Store:
             raise self.place.problem(failure, what) from failure
         raise self.place.conflict(what) from failure
 
-    def _witness(self, commit: Commit) -> None:
+    def _note_on_disk(self, commit: Commit) -> None:
         """Bring the commit to the disk and note it there, where that is a disk of this machine."""
         try:
-            steps.run("note", lambda: self.place.notes.write(commit.witness))
+            steps.run("note", lambda: self.place.notes.write(commit.published))
         except OSError as error:  # it is published; the next commit notes both
             _log.warning("Version %d is published, but may not be on the disk yet: %s", commit.version, error)
 
@@ -322,7 +322,7 @@ class Store:
         while self._unwritten:
             version, found = self._unwritten[0]
             try:
-                recorded.append(self.place, version, found)
+                recorded_changes.append(self.place, version, found)
             except DyntcError:
                 if isinstance(found, StoredDifference):  # Spark may have lost it: it is worked out again
                     self._unwritten, self.unsure_from = [], version
@@ -332,7 +332,7 @@ class Store:
     def lacks(self, version: int) -> bool:
         """Return whether the last version is published and perhaps not recorded; asked until it is known."""
         first = self.unsure_from
-        if first is None or version < first or version <= self.oldest or recorded.last(self.place) >= version:
+        if first is None or version < first or version <= self.oldest or recorded_changes.last(self.place) >= version:
             self.unsure_from = None
             return False
         return True
@@ -341,7 +341,7 @@ class Store:
         """Bring the table that follows the location, where there is one, to the last version, which is recorded."""
         if self.target is None or self.target_version == version:
             return
-        target = Target(self.place, self.target)
+        target = PublishedTable(self.place, self.target)
         if self.target_version is not None and self.target_version == version - 1:
             if self._changed:
                 target.merge(version)

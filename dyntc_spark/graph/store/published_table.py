@@ -20,7 +20,7 @@ from dyntc_spark.graph.inputs.vertex_types import spark_type
 from dyntc_spark.graph.store import steps
 from dyntc_spark.graph.store.commits import Commits
 from dyntc_spark.graph.store.place import Place, checked
-from dyntc_spark.graph.store.recorded import TABLE as CHANGES
+from dyntc_spark.graph.store.recorded_changes import TABLE as CHANGES
 from dyntc_spark.graph.store.statements import checkpoint_statement, closure_statement, require_tables
 from dyntc_spark.graph.tables.views import literal
 from dyntc_spark.lazy_pyspark import F
@@ -58,7 +58,7 @@ def checked_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Target:
+class PublishedTable:
     """The table of one location."""
 
     place: Place  #: the location

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from dyntc_spark.errors import DamagedFileError, DyntcError
 from dyntc_spark.graph.store import delta_log
+from dyntc_spark.graph.store.checksum_files import covers, fits_sidecar, sidecar_of
 from dyntc_spark.graph.store.delta_log import Damage
 from dyntc_spark.graph.store.place import TABLES, Place
-from dyntc_spark.graph.store.sidecars import covers, fits_sidecar, sidecar_of
 
 #: Where files are put that are damaged.
 ASIDE = "_damaged"

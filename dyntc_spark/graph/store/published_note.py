@@ -1,4 +1,4 @@
-"""A witness of the last commit, beside the tables: a file that says what was published there.
+"""The last commit that was published, noted in a file beside the tables.
 
 Delta cannot tell a table whose last entry was lost from one that never had it. So a writer on whose machine the tables
 are notes each commit in ``_published.json`` once it is published. The note may be behind the tables, for it is
@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from dyntc_spark.errors import DamagedFileError
 from dyntc_spark.graph.store import delta_log
-from dyntc_spark.graph.store.sidecars import sidecar_of
+from dyntc_spark.graph.store.checksum_files import sidecar_of
 
 NAME = "_published.json"
 #: So many files are brought to the disk at the same time.
@@ -28,7 +28,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class Witness:
+class PublishedCommit:
     """A commit that was published."""
 
     number: int
@@ -36,7 +36,7 @@ class Witness:
     token: str
 
 
-def read(folder: str) -> Witness | None:
+def read(folder: str) -> PublishedCommit | None:
     """Return the commit that was noted at a location; None where nothing was."""
     path = Path(folder, NAME)
     try:
@@ -44,16 +44,16 @@ def read(folder: str) -> Witness | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        return Witness(**json.loads(text))
+        return PublishedCommit(**json.loads(text))
     except (ValueError, TypeError) as error:
         raise DamagedFileError.of(str(path), "the last commit, which was noted there", "something else") from error
 
 
-def write(folder: str, witness: Witness, files: Iterable[Path] = ()) -> None:
+def write(folder: str, commit: PublishedCommit, files: Iterable[Path] = ()) -> None:
     """Bring files to the disk, and then note a commit, in one step: the note is the one before or this one."""
     path = Path(folder, NAME)
     beside = path.with_name(f"{NAME}.{os.getpid()}.tmp")
-    beside.write_text(json.dumps(asdict(witness)), encoding="utf-8")
+    beside.write_text(json.dumps(asdict(commit)), encoding="utf-8")
     files = [file for file in files if file.exists()]
     _to_disk([*files, beside])
     _to_disk({above for file in files for above in (file.parent, file.parent.parent)} - {path.parent})
@@ -74,27 +74,27 @@ class Notes:
 
     def __init__(self, folder: Callable[[], str | None], tables: Sequence[str]) -> None:
         self._folder, self._tables = folder, tables
-        self._known: Witness | None = None
+        self._known: PublishedCommit | None = None
         self._on_disk: dict[str, int] = {}  # the last entry of each table, as Delta counts
 
-    def published(self) -> Witness | None:
+    def published(self) -> PublishedCommit | None:
         """Return the last commit that is known to be published; None where none is."""
         folder = self._folder()
         noted = read(folder) if folder is not None else None
         if noted is None or self._known is None:
             return noted or self._known
-        return max(self._known, noted, key=lambda witness: witness.number)
+        return max(self._known, noted, key=lambda commit: commit.number)
 
-    def saw(self, witness: Witness) -> None:
+    def saw(self, commit: PublishedCommit) -> None:
         """Remember a commit that was read from the tables."""
-        self._known = witness
+        self._known = commit
         folder = self._folder()
-        if folder is not None and not self._on_disk and read(folder) == witness:
+        if folder is not None and not self._on_disk and read(folder) == commit:
             self._on_disk = {table: _last_entry(Path(folder, table)) for table in self._tables}
 
-    def write(self, witness: Witness) -> None:
+    def write(self, commit: PublishedCommit) -> None:
         """Bring what a commit has written to the disk, and then note it; nothing where the disk is elsewhere."""
-        self._known = witness
+        self._known = commit
         folder = self._folder()
         if folder is None:
             return
@@ -102,7 +102,7 @@ class Notes:
         for table in self._tables:
             found, ends[table] = _written_since(Path(folder, table), self._on_disk.get(table, -1))
             files += found
-        write(folder, witness, files)
+        write(folder, commit, files)
         self._on_disk = ends
 
 

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from dyntc_spark.graph.changes.difference_on_spark import DifferenceOnSpark, StoredDifference
 from dyntc_spark.graph.inputs.read import INSERT
 from dyntc_spark.graph.store import steps
-from dyntc_spark.graph.store.kinds import to_storage
 from dyntc_spark.graph.store.place import Place
+from dyntc_spark.graph.store.stored_types import to_storage
 from dyntc_spark.graph.store.tables import Transaction
 from dyntc_spark.graph.version import Difference
 from dyntc_spark.lazy_pyspark import is_frame
