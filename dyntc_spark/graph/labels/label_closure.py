@@ -14,7 +14,7 @@ from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.read import Table
 from dyntc_spark.graph.parts import Parts
-from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
+from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers, Location
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 
 if TYPE_CHECKING:
