@@ -242,6 +242,3 @@ class DynamicClosure(ClosureQuestions):
         cls, graph: nx.DiGraph, spark: SparkSession | None = None, engine: str = "auto", backend: str = "auto"
     ) -> Self:
         return cls(Parts.from_networkx(graph, spark, engine, backend))
-
-    def __repr__(self) -> str:
-        return f"DynamicClosure({self._parts.door})"

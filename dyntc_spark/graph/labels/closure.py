@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pyarrow as pa
 
 from dyntc_spark.engines.base import Engine
 from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
-from dyntc_spark.graph.location import Location
 from dyntc_spark.graph.parts import Parts
 from dyntc_spark.graph.questions.arrow import ArrowAnswers
 from dyntc_spark.graph.questions.asking import Table
@@ -51,7 +50,7 @@ class LabelArrow(ArrowAnswers):
         super().__init__(door)
         self._owner, self._labels = owner, labels
 
-    def _at(self) -> Location:
+    def _at(self) -> NoReturn:
         raise OptionError(
             "a closure with a location of its own",
             "one over labels of a graph",
@@ -155,8 +154,8 @@ class LabelClosure(ClosureQuestions):
         self._owner.forget(self)
         self._parts.close()
 
-    def __repr__(self) -> str:
-        return f"LabelClosure({shown(self._labels)}: {self._parts.door})"
+    def _titled(self, sizes: object) -> str:
+        return f"LabelClosure({shown(self._labels)}: {sizes})"
 
 
 def shown(labels: frozenset[str] | None) -> str:

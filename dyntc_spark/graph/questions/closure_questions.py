@@ -168,5 +168,12 @@ class ClosureQuestions:
     def stats(self) -> dict[str, Any]:
         return self._parts.upkeep.stats()
 
+    def _titled(self, sizes: object) -> str:
+        """Return what the closure is called, with its sizes."""
+        return f"DynamicClosure({sizes})"
+
+    def __repr__(self) -> str:
+        return self._titled(self._parts.door)
+
     def _repr_html_(self) -> str:
-        return self._parts.pictures.html()
+        return self._parts.pictures.html(self._titled)
