@@ -176,6 +176,7 @@ class DynamicClosure(ClosureQuestions):
 
     changes = forwarded(lambda parts: parts.answers, Answers.changes)
     what_if = forwarded(lambda parts: parts.questions, EverydayQuestions.what_if)
+
     # --- changing ------------------------------------------------------------------------------
 
     insert = forwarded(lambda parts: parts.batches, Batches.insert)
@@ -184,20 +185,24 @@ class DynamicClosure(ClosureQuestions):
     apply = forwarded(lambda parts: parts.batches, Batches.apply)
     drop = forwarded(lambda parts: parts.batches, Batches.drop)
     reset = forwarded(lambda parts: parts.batches, Batches.reset)
+
     # --- views and tables ----------------------------------------------------------------------
 
     create_location_views = staticmethod(create_location_views)
 
     publish = forwarded(lambda parts: parts.location, Location.publish)
+
     # --- location ------------------------------------------------------------------------------
 
     save = forwarded(lambda parts: parts.location, Location.save)
     refresh = forwarded(lambda parts: parts.location, Location.refresh)
     vacuum = forwarded(lambda parts: parts.location, Location.vacuum)
     history = forwarded(lambda parts: parts.answers, Answers.history)
+
     # --- stream --------------------------------------------------------------------------------
 
     stream = forwarded(lambda parts: parts.streaming, Streaming.stream)
+
     # --- state ---------------------------------------------------------------------------------
 
     blocks = forwarded(lambda parts: parts.answers, Answers.blocks)
@@ -205,6 +210,7 @@ class DynamicClosure(ClosureQuestions):
     on_spark = forwarded(lambda parts: parts.maintenance, Maintenance.on_spark)
     in_process = forwarded(lambda parts: parts.maintenance, Maintenance.in_process)
     use = forwarded(lambda parts: parts.maintenance, Maintenance.use)
+
     # --- other libraries -----------------------------------------------------------------------
 
     @classmethod
@@ -231,6 +237,3 @@ class DynamicClosure(ClosureQuestions):
         True
         """
         return cls.from_edges(networkx_edges(graph), spark, engine, backend, vertices=list(graph.nodes))
-
-    def __repr__(self) -> str:
-        return f"DynamicClosure({self._parts.door})"

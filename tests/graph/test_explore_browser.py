@@ -141,7 +141,10 @@ def test_long_names_can_be_told_apart(browser, tmp_path):
     browser.open(closure.explore().save(tmp_path / "page.html"))
     texts = browser.run("[...document.querySelectorAll('#drawing .box text')].map((text) => text.textContent)")
     assert sorted(text[-9:] for text in texts) == ["customers", "ng.orders"]
-    assert all(text.startswith("wareho…") for text in texts)
+    assert all(text.startswith("ware") for text in texts)
+    ends = "['rect', 'text'].map((part) => box.querySelector(part).getBoundingClientRect().right)"
+    sides = browser.run(f"[...document.querySelectorAll('#drawing .box')].map((box) => {ends})")
+    assert all(text < box for box, text in sides)
 
 
 def test_components_open_and_close(browser, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from dyntc_spark import DynamicClosure
+from dyntc_spark import DynamicClosure, LabelledGraph
 from dyntc_spark.edges import Edges, EdgeSet
 from dyntc_spark.errors import OptionError, UnknownVertexError
 from dyntc_spark.graph.pictures import svg
@@ -211,6 +211,13 @@ def test_a_notebook_shows_size_engine_batch_and_a_picture(edges):
     assert "\u202e" not in shown
     closure.insert(edges or [(1, 2)])
     assert (f"{len(edges)} insertions ignored" if edges else "1 inserted") in closure._repr_html_()
+
+
+def test_a_notebook_names_labels_and_shows_what_is_closed(closure):
+    labelled = LabelledGraph.from_edges([("a", "b", "member"), ("b", "c", "owner")]).closure({"member"})
+    assert "<b>LabelClosure(member: 3 vertices, 1 edge; engine" in labelled._repr_html_()
+    closure.close()
+    assert closure._repr_html_() == repr(closure) == "DynamicClosure(closed)"
 
 
 def test_a_picture_in_a_file_is_on_white(closure):

@@ -187,7 +187,8 @@ const drawing = (() => {
     element(made, "title", {}, `${name}${many}${said}`);
     element(made, "rect", { width: WIDTH, height: BOX, rx: 5 });
     const sign = { won: "+ ", lost: "− ", "": "" }[kind];
-    const room = LETTERS - (row.size ? 5 + String(row.size).length : 0) - sign.length;
+    const taken = sign.length + (row.size ? 5 + String(row.size).length : 0) + (centre ? 2 : 0);  // bold is wider
+    const room = LETTERS - taken;
     element(made, "text", { x: 8, y: 16 }, sign + (row.open ? "component" : short(name, room)));
     made.addEventListener("click", () => go(row.vertex === undefined ? vertex : row.vertex));
     row.group = made;

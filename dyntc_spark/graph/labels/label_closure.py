@@ -14,7 +14,7 @@ from dyntc_spark.errors import OptionError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.inputs.read import Table
 from dyntc_spark.graph.parts import Parts
-from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers, Location
+from dyntc_spark.graph.questions.arrow_answers import ArrowAnswers
 from dyntc_spark.graph.questions.closure_questions import ClosureQuestions
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ class LabelClosure(ClosureQuestions):
         self._owner.forget(self)
         self._parts.close()
 
-    def __repr__(self) -> str:
-        return f"LabelClosure({shown(self._labels)}: {self._parts.door})"
+    def _titled(self, sizes: object) -> str:
+        return f"LabelClosure({shown(self._labels)}: {sizes})"
 
 
 def shown(labels: frozenset[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dyntc_spark.graph.attachment import Attachment
@@ -80,9 +81,9 @@ class Drawing:
         )
         return content.page(inputs, around, depth, most)
 
-    def html(self) -> str:
-        """Return the closure as a notebook shows it."""
-        return svg.notebook(self._door)
+    def html(self, titled: Callable[[object], str]) -> str:
+        """Return the closure as a notebook shows it, under the title of its version."""
+        return svg.notebook(self._door, titled)
 
     def _older(self, version: int) -> Graph | None:
         """Read an older version of the graph; None for a closure in memory only."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
+from dyntc_spark.errors import ClosedError
 from dyntc_spark.graph.door import Door
 from dyntc_spark.graph.pictures.colours import BOXES, DASHES, EDGES, ENDING, FULL, SCALE, TEXTS, shade
 from dyntc_spark.graph.pictures.layout import Point
@@ -17,14 +19,17 @@ LETTER = 5.6
 SMALL = 10
 
 
-def notebook(door: Door) -> str:
+def notebook(door: Door, titled: Callable[[object], str]) -> str:
     """Return what a notebook shows of a closure: sizes, version, the last batch, and a small picture."""
-    version, drawn = picture(door, PictureOptions(thorough=False))
+    try:
+        version, drawn = picture(door, PictureOptions(thorough=False))
+    except ClosedError:
+        return escape(titled(door))
     counts = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in version.last.as_dict().items() if n)
     batch = f"last batch: {counts or 'nothing changed'}<br>" if version.number else ""
     return (
         '<div style="font-family:sans-serif;font-size:13px;overflow-x:auto">'
-        f"<b>{escape(f'DynamicClosure({version})')}</b><br>{batch}{_svg(drawn)}</div>"
+        f"<b>{escape(titled(version))}</b><br>{batch}{_svg(drawn)}</div>"
     )
 
 

@@ -107,6 +107,7 @@ class ClosureQuestions:
     between = forwarded(lambda parts: parts.questions, EverydayQuestions.between)
     common_ancestors = forwarded(lambda parts: parts.questions, EverydayQuestions.common_ancestors)
     common_descendants = forwarded(lambda parts: parts.questions, EverydayQuestions.common_descendants)
+
     # --- views, pictures, state ----------------------------------------------------------------
 
     create_views = forwarded(lambda parts: parts.views, CurrentViews.create_views)
@@ -114,4 +115,13 @@ class ClosureQuestions:
     plot = forwarded(lambda parts: parts.drawing, Drawing.plot)
     explore = forwarded(lambda parts: parts.drawing, Drawing.explore)
     stats = forwarded(lambda parts: parts.maintenance, Maintenance.stats)
-    _repr_html_ = forwarded(lambda parts: parts.drawing, Drawing.html)
+
+    def _titled(self, sizes: object) -> str:
+        """Return what the closure is called, with its sizes."""
+        return f"DynamicClosure({sizes})"
+
+    def __repr__(self) -> str:
+        return self._titled(self._parts.door)
+
+    def _repr_html_(self) -> str:
+        return self._parts.drawing.html(self._titled)
