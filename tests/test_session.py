@@ -24,6 +24,7 @@ from dyntc_spark.errors import SessionError, SetupError
 CONF = Path(__file__).parents[1] / "conf"
 
 
+@pytest.mark.connect
 @pytest.mark.cluster
 def test_workers_find_numpy_and_the_library(spark):
     def where(batches):
@@ -39,6 +40,19 @@ def test_workers_find_numpy_and_the_library(spark):
     assert {json.loads(row.facts)[0] for row in rows} == {sys.executable}
 
 
+@pytest.mark.connect
+@pytest.mark.cluster
+def test_workers_begin_with_what_tasks_import(spark):
+    def loaded(batches):
+        known = {"numba.np.arraymath", "pyarrow.compute", "dyntc_spark.engines.registry"} <= sys.modules.keys()
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"known": [known] * batch.num_rows})
+
+    rows = spark.range(4, numPartitions=2).mapInArrow(loaded, "known boolean").collect()
+    assert [row.known for row in rows] == [True] * 4
+
+
+@pytest.mark.connect
 @pytest.mark.cluster
 def test_delta_tables(spark, tmp_path):
     if not spark.conf.get("spark.sql.extensions", ""):
@@ -50,6 +64,7 @@ def test_delta_tables(spark, tmp_path):
     assert spark.read.format("delta").option("versionAsOf", 0).load(path).count() == 5
 
 
+@pytest.mark.connect
 @pytest.mark.cluster
 def test_the_kind_of_session(spark):
     kind = os.environ.get("DYNTC_TEST_SPARK") or "classic"
@@ -58,6 +73,7 @@ def test_the_kind_of_session(spark):
         assert spark.conf.get("spark.master").startswith({"classic": "local[", "cluster": "local-cluster["}[kind])
 
 
+@pytest.mark.connect
 def test_settings_of_the_tests(spark):
     for name in ("local", "test"):
         for key, value in session._read_conf(name).items():
@@ -66,6 +82,7 @@ def test_settings_of_the_tests(spark):
                 assert value in found if key.endswith("JavaOptions") else value == found
 
 
+@pytest.mark.connect
 def test_parallelism_is_that_of_shuffles(spark):
     assert session.parallelism(spark) == 3
 
@@ -100,6 +117,7 @@ def test_jobs_in_a_job_group_are_counted(spark, job_count):
     assert jobs.started == 1
 
 
+@pytest.mark.connect
 def test_a_session_that_is_there_stays_as_it_is(spark):
     if session.is_connect(spark):
         with pytest.raises(SessionError, match="does not use Spark Connect"):

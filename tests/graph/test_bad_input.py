@@ -201,7 +201,7 @@ def test_a_session_that_was_closed():
     assert ran.stdout == "fine\n", ran.stderr
 
 
-@pytest.mark.classic
+@pytest.mark.usefixtures("_few_functions")
 def test_two_closures_in_one_session(spark):
     one = DynamicClosure.from_edges([("a", "b")], spark=spark)
     other = DynamicClosure.from_edges([("a", "b")], spark=spark, backend="spark")
