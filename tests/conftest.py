@@ -45,8 +45,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Mark every test that uses the session, so that ``-m spark`` selects it; part the slow tests from the others.
 
-    On Spark Connect those marked ``classic`` are slow, and so are those of the layers below `graph`, whose DataFrames
-    are the same on every Spark, except for those marked ``cluster`` or ``connect``. On Spark the layers below `graph`
+    On Spark Connect all that use the session are slow but those marked ``connect``. On Spark the layers below `graph`
     come last: the tests without Spark, which `run.py test` runs beside these, begin with them and have compiled their
     kernels by then.
     """
@@ -62,11 +61,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _is_slow(item):
-    marks = item.keywords
-    if SPARK_KIND != "connect":
-        return "slow" in marks
-    elsewhere = item.path.parent.name in INNER_LAYERS and "cluster" not in marks and "connect" not in marks
-    return "slow" in marks or "classic" in marks or elsewhere
+    elsewhere = SPARK_KIND == "connect" and "spark" in item.keywords and "connect" not in item.keywords
+    return "slow" in item.keywords or elsewhere
 
 
 @pytest.fixture(scope="session")
@@ -85,15 +81,22 @@ def _clean_catalog(request):
     if "spark" in request.fixturenames and request.path.parent.name not in INNER_LAYERS:
         spark = request.getfixturevalue("spark")
         spark.catalog.clearCache()
+        # Spark's own function of this name first analyses the view, to find out whether it is in the cache.
+        drop = spark.catalog if session.is_connect(spark) else spark._jsparkSession.sessionState().catalog()
         for view in spark.sql("SHOW VIEWS").collect():  # a fifth of what spark.catalog.listTables takes
             if view.isTemporary:
-                spark.catalog.dropTempView(view.viewName)
+                drop.dropTempView(view.viewName)
 
 
 @pytest.fixture
-def _few_functions(monkeypatch):
-    """Let `create_views` make one SQL function, not eleven, each of which Spark analyses for a tenth of a second."""
-    monkeypatch.setattr(views, "FUNCTIONS", ("descendants",))
+def only_functions(monkeypatch):
+    """Let `create_views` make these SQL functions, not all eleven: Spark analyses each for some tenths of a second."""
+    return lambda *names: monkeypatch.setattr(views, "FUNCTIONS", names)
+
+
+@pytest.fixture
+def _few_functions(only_functions):
+    only_functions("descendants")
 
 
 class Jobs:
@@ -130,6 +133,9 @@ def _settings():
 @contextlib.contextmanager
 def _classic(_folder, more):
     spark = session.local(2, config={**_settings(), **more})
+    for name in ("functions", "PythonSQLUtils", "PythonUtils"):
+        # Kept, for pyspark asks for them again and again, and the JVM looks into all its jars each time.
+        setattr(spark._jvm, name, getattr(spark._jvm, name))
     yield spark
     spark.stop()
 

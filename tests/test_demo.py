@@ -28,7 +28,6 @@ def part(monkeypatch):
     monkeypatch.setattr(demo, "QUESTIONS", 50)
 
 
-@pytest.mark.classic
 def test_the_demo_builds_changes_compares_and_draws(part, spark, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(session, "local", lambda: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _spark: None)

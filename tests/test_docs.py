@@ -49,7 +49,6 @@ def test_the_snippets_of_a_page_run(page, spark, capsys):
     assert printed == expected
 
 
-@pytest.mark.classic
 def test_the_questions_in_sql_have_the_right_answers(spark):
     page = DOCS / "reference" / "sql.md"
     names, answers = {}, []

@@ -304,6 +304,7 @@ def test_locations_are_safe_or_refused(text):
         assert location.isascii()
 
 
+@pytest.mark.connect
 def test_hostile_names_of_columns(spark):
     """Names of columns are quoted: a DataFrame with such columns is read by them."""
     names = [name for name in HOSTILE if name != "SELECT"] + ["select"]

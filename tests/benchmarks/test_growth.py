@@ -17,6 +17,7 @@ def test_an_exponent_is_that_of_the_points():
     assert fit([(1, 1.0), (2, 2.0)])["exponent"] is None
 
 
+@pytest.mark.slow
 def test_work_is_counted_on_every_kind_of_graph(monkeypatch):
     monkeypatch.setattr(growth, "SINGLES", 3)
     for name, make in growth.KINDS.items():
@@ -26,6 +27,7 @@ def test_work_is_counted_on_every_kind_of_graph(monkeypatch):
         assert any(each["points"] for each in found["a batch"].values()), name
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_profile_are_the_whole():
     found = growth.profiled(600, 2)
     assert sum(found["parts"].values()) == pytest.approx(found["seconds"])

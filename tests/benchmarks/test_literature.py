@@ -77,6 +77,7 @@ def literature_of(folder, *words):
     return code, json.loads(file.read_text())["graphs"]
 
 
+@pytest.mark.slow
 def test_files_are_read_wrong_counts_are_failures_and_a_second_run_goes_on(tmp_path):
     graph = made("tree5", None)
     names = pa.table({"src": graph.edges.sources + 10**6, "dst": graph.edges.targets + 10**6})

@@ -32,8 +32,9 @@ def test_transpose(sample):
     assert_same(blocks.transpose(), plain.transpose())
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize("names", [("sparse", "sparse"), ("wide", "dense"), ("empty", "sparse")])
+@pytest.mark.parametrize(
+    "names", [("sparse", "sparse"), pytest.param(("wide", "dense"), marks=pytest.mark.cluster), ("empty", "sparse")]
+)
 def test_multiply(sample, names):
     (a, left), (b, right) = map(sample, names)
     assert_same(left.multiply(right), a.multiply(b))
@@ -110,8 +111,9 @@ def test_witnesses_of_lines(sample, ring, name):
 # --- updates ---------------------------------------------------------------------------------
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize(("name", "k"), [("wide", 1), ("empty", 3), ("dense", 20)])
+@pytest.mark.parametrize(
+    ("name", "k"), [("wide", 1), ("empty", 3), pytest.param("dense", 20, marks=pytest.mark.cluster)]
+)
 def test_rank_update(sample, ring, name, k):
     plain, blocks = sample(name)
     u, v = lines(ring, (plain.shape[0], k), 4), lines(ring, (k, plain.shape[1]), 5)

@@ -16,7 +16,6 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.strip import Strip
 from tests.blocks.oracle import RESIDUES, Plain, assert_same, payloads
 
-pytestmark = pytest.mark.classic  # nearly all of it is refused before Spark sees it
 SIZE, N = 16, 40
 MESSAGE = re.compile(r"expected .+; got .+\. .+\.", re.DOTALL)
 

@@ -39,9 +39,7 @@ def kept(request, spark):
     assert tables(spark) == []
 
 
-@pytest.mark.parametrize(
-    "kept", ["local_checkpoint", "parquet", pytest.param("delta", marks=pytest.mark.classic)], indirect=True
-)
+@pytest.mark.parametrize("kept", ["local_checkpoint", "parquet", "delta"], indirect=True)
 def test_the_same_results_by_every_strategy(kept):
     a, b = Plain.random(RESIDUES, (40, 40), 0.1, 1), Plain.random(RESIDUES, (40, 40), 0.1, 2)
     left, right = a.blocks(kept, SIZE), b.blocks(kept, SIZE)

@@ -20,8 +20,7 @@ DEGENERATE = [(0, 5), (5, 0), (0, 0), (1, 1), (16, 16), (3, 40), (33, 1)]
 # --- making ----------------------------------------------------------------------------------
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize("name", ["sparse", "dense", "wide", "empty"])
+@pytest.mark.parametrize("name", ["sparse", "dense", pytest.param("wide", marks=pytest.mark.cluster), "empty"])
 def test_from_entries(sample, name):
     plain, blocks = sample(name)
     assert_same(blocks, plain)
@@ -50,6 +49,7 @@ def test_one_layer_of_values_serves_all_primes(backend):
     assert found.lookup([(0, 2), (1, 1), (2, 0)]).tolist() == [[6, 7, 0], [6, 0, 8388593 % 7]]
 
 
+@pytest.mark.connect
 @pytest.mark.cluster
 @pytest.mark.parametrize("ring", RINGS, ids=RING_NAMES)
 def test_from_a_dataframe_and_to_one(spark, spark_backend, ring):
@@ -126,8 +126,7 @@ def test_identity(backend, ring, n):
 # --- looking ---------------------------------------------------------------------------------
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize("name", ["sparse", "dense"])
+@pytest.mark.parametrize("name", [pytest.param("sparse", marks=pytest.mark.cluster), "dense"])
 def test_rows_and_columns(sample, name):
     (plain, blocks), ids = sample(name), [52, 0, 17, 0]
     rows, columns = blocks.rows(ids), blocks.columns(ids)

@@ -165,6 +165,7 @@ def test_reports_of_all_tasks_are_added_up(state, plains):
 # --- states ----------------------------------------------------------------------------------
 
 
+@pytest.mark.connect
 @pytest.mark.cluster
 def test_joined_states_run_together(backend, plains):
     kind = Kind(plains["a"].blocks(LocalBackend(), SIZE).grid, COUNTING)

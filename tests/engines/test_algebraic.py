@@ -23,8 +23,9 @@ NONE = Edges.of()
 @pytest.mark.long
 @pytest.mark.parametrize("worst_case", [False, True])
 @pytest.mark.parametrize("epsilon", [None, 0, 0.6])
-def test_random_scripts(epsilon, worst_case):
-    for seed in range(8):
+@pytest.mark.parametrize("seeds", [3, pytest.param(8, marks=pytest.mark.slow)])
+def test_random_scripts(epsilon, worst_case, seeds):
+    for seed in range(seeds):
         rng = np.random.default_rng(seed)
         pair = Pair(int(rng.integers(1, 20)), seed=seed, epsilon=epsilon, worst_case=worst_case)
         for number in range(25):

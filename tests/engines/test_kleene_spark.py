@@ -128,6 +128,7 @@ def test_an_insertion_rewrites_no_block(backend):
     assert engine.query([0, 9], [8, 7]).all()
 
 
+@pytest.mark.connect
 @pytest.mark.cluster
 def test_moving_there_and_back(backend, spark):
     """The state goes along: no Init* on either side."""

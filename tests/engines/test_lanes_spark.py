@@ -80,8 +80,9 @@ def play(engine, seed, n, density, batches, most):
     return edges, n
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize(("width", "hand"), [(2, 1500), (3, 0)])
+@pytest.mark.parametrize(
+    ("width", "hand"), [(2, 1500), pytest.param(3, 0, marks=[pytest.mark.connect, pytest.mark.cluster])]
+)
 @pytest.mark.usefixtures("small")
 def test_batches(backend, monkeypatch, width, hand):
     """Stripes are read and dropped, written into blocks, and worked on where they are."""
@@ -204,6 +205,7 @@ def test_real_jobs(backend, job_count):
     assert counted.started == 0
 
 
+@pytest.mark.connect
 @pytest.mark.cluster
 @pytest.mark.usefixtures("small")
 def test_moved_there_and_back(backend):

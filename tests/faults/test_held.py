@@ -35,7 +35,6 @@ def held(work, count, folder):
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_builds_leave_only_the_last_state_in_memory(tmp_path, count):
     """In a JVM of 512 MiB. Old states used to stay until Python and the JVM had both collected garbage."""
@@ -58,7 +57,6 @@ def test_batches_leave_nothing_behind(tmp_path):
     assert last["disk"] <= 1.5 * first["disk"] + 2**23
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("engine", ["recompute", "lanes"])
 def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
     """What it reads was released when the state was replaced; Spark builds it again."""
@@ -71,6 +69,7 @@ def test_a_dataframe_of_an_old_state_stays_right(spark, engine):
     assert runs.count() == expected
 
 
+@pytest.mark.connect
 def test_a_closure_that_is_dropped_leaves_nothing(spark):
     """What its state had in Spark's cache is gone as soon as the closure is."""
     c = DynamicClosure.from_edges(EDGES, spark=spark, backend="spark")

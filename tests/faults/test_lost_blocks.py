@@ -56,6 +56,7 @@ def test_what_is_lost_is_built_again(spark, lose, caplog):
     assert "built again from its edges: a loss of Checkpoint block rdd_" in caplog.text
 
 
+@pytest.mark.usefixtures("_few_functions")
 def test_spark_makes_good_what_lanes_lose(spark, lose, monkeypatch):
     """Also what a batch has made of older blocks. Whatever was handed out before is whole, too."""
     monkeypatch.setattr(on_spark, "HAND_BYTES", 0)

@@ -52,6 +52,7 @@ def test_types_that_name_vertices(spark, kind):
     assert not seen(c)[1]
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("kind", REFUSED)
 def test_types_that_do_not(spark, kind):
     one, other = REFUSED[kind]
@@ -61,6 +62,7 @@ def test_types_that_do_not(spark, kind):
         assert not tried(c, lambda act=act: act(frame)), act
 
 
+@pytest.mark.connect
 def test_columns_that_are_not_as_they_should_be(spark):
     c = DynamicClosure.from_edges([("a", "b")])
     frames = [

@@ -29,6 +29,7 @@ def closure(spark):
     return DynamicClosure.from_edges(EDGES, spark=spark)
 
 
+@pytest.mark.connect
 def test_the_whole_closure(closure):
     plain = Plain(EDGES)
     assert closure.pairs().columns == ["src", "dst"]
@@ -49,6 +50,7 @@ def test_one_vertex(closure):
             question("x")
 
 
+@pytest.mark.connect
 def test_many_pairs(closure, spark):
     asked = spark.createDataFrame([("a", "d"), ("d", "a"), ("e", "e")], "src string, dst string")
     assert rows(closure.query(asked)) == [("a", "d", True), ("d", "a", False), ("e", "e", True)]
@@ -68,6 +70,7 @@ def test_a_witness(closure):
         closure.explain("a", "x")
 
 
+@pytest.mark.connect
 def test_witnesses_for_many_pairs(closure, spark):
     asked = spark.createDataFrame([("b", "d"), ("d", "a"), ("e", "e")], "begin string, end string")
     answer = closure.explain(asked, src="begin", dst="end")
@@ -116,6 +119,7 @@ def test_numbers_of_paths_where_they_are_counted(spark):
     ]
 
 
+@pytest.mark.connect
 def test_changes(closure, spark):
     assert rows(closure.changes()) == []
     changes = [("delete", "c", "a"), ("insert", "d", "f")]
@@ -158,18 +162,21 @@ def test_instants_come_back_as_instants(spark):
     assert closure.stats()["insertions_ignored"] == 1
 
 
+@pytest.mark.connect
 def test_a_closure_without_edges(spark):
     closure = DynamicClosure.from_edges([], spark=spark)
     answers = [closure.pairs(), closure.edges(), closure.vertices(), closure.changes(), closure.pairs(reflexive=True)]
     assert [rows(answer) for answer in answers] == [[]] * 5
 
 
+@pytest.mark.connect
 def test_the_session_of_the_edges_or_the_active_one(spark):
     frame = spark.createDataFrame(EDGES, "src string, dst string")
     assert rows(DynamicClosure.from_edges(frame).edges()) == sorted(EDGES)
     assert rows(DynamicClosure.from_edges(EDGES).edges()) == sorted(EDGES)
 
 
+@pytest.mark.connect
 def test_a_session_that_was_stopped(closure, monkeypatch):
     monkeypatch.setattr(session, "is_open", lambda _spark: False)
     assert closure.reaches("a", "d")

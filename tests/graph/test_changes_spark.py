@@ -78,7 +78,6 @@ def rows(frame):
     return set(found)
 
 
-@pytest.mark.classic
 @pytest.mark.usefixtures("small")
 def test_every_way_to_make_a_batch(spark, monkeypatch):
     """Apart, here, by a build, with other numbers: each is compared on Spark, and no pair is collected."""
@@ -117,7 +116,6 @@ def test_every_way_to_make_a_batch(spark, monkeypatch):
     assert {tuple(row.values()) for row in both.closure.arrow.changes().to_pylist()} == frames[-1][1]
 
 
-@pytest.mark.classic
 @pytest.mark.usefixtures("small", "_few_functions")
 def test_views_follow_on_spark(spark, monkeypatch):
     """The view of changes reads Spark's own blocks; a batch that it follows collects no pair."""
@@ -170,6 +168,7 @@ def test_an_engine_without_rows_is_refused(spark, monkeypatch):
     assert c.arrow.changes().num_rows == 2
 
 
+@pytest.mark.connect
 @pytest.mark.usefixtures("small")
 def test_pairs_won_and_lost_are_counted_on_spark(spark, monkeypatch):
     """Of a batch of one kind by its job, of any batch that was worked on here; asked later, nobody knows."""

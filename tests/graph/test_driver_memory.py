@@ -64,7 +64,6 @@ def test_nothing_of_the_size_of_the_closure_is_at_the_driver(server, engine):
 LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("lanes", "logarithmic", "divide_conquer", "algebraic")]
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("engine", ["centres", "path_counting", *LONG])
 def test_what_comes_to_the_driver_is_small(spark, engine, monkeypatch):
     """Less than 16 bytes a vertex for each question, where the closure takes n / 8 of them even as bits."""

@@ -78,6 +78,7 @@ def test_zero_has_one_sign():
     assert str(read_vertices([-0.0], "sources")[0].as_py()) == "0.0"
 
 
+@pytest.mark.connect
 def test_a_spark_dataframe(spark):
     frame = spark.createDataFrame([(1, 2, "x"), (2, 3, "y")], "src int, dst int, note string")
     assert columns(read_ends(frame)) == [(1, 2), (2, 3)]
@@ -191,6 +192,7 @@ def test_a_word_is_no_list_of_vertices():
         read_vertices("ab", "sources")
 
 
+@pytest.mark.connect
 def test_a_table_of_the_catalog_by_its_name(spark):
     spark.createDataFrame([("a", "b"), ("b", "c")], "src string, dst string").createOrReplaceTempView("deps_in")
     assert DynamicClosure.from_edges("deps_in", spark=spark).reaches("a", "c")

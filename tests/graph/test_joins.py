@@ -60,8 +60,8 @@ def test_every_engine(spark, engine):
     require_right(spark, closure, plain)
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("backend", ["local", "spark"])
+@pytest.mark.usefixtures("_few_functions")
 def test_words_with_all_bits_and_batches(spark, backend):
     plain = Plain(drawn(4, 160, 180))
     closure = DynamicClosure.from_edges(sorted(plain.edges), spark=spark, engine="lanes", backend=backend)
@@ -88,6 +88,7 @@ def test_a_vertex_itself(closure, spark):
     assert rows(closure.ancestors(asked, reflexive=True, unknown="false")) == above
 
 
+@pytest.mark.connect
 def test_columns_stay_whatever_they_are_called(closure, spark):
     names = ["a.b", "sr`c", "d st", "number", "s", "q", "{x}", "vertex", "stripe", "component", "n'; --"]
     asked = spark.createDataFrame([(1, "a", "d", *range(8))] * 2, names)
@@ -105,6 +106,7 @@ def test_names_that_come_twice(closure, spark):
     assert rows(closure.query(asked)) == [("a", 1, 2, "d", True)]
 
 
+@pytest.mark.connect
 def test_vertices_that_the_graph_does_not_have(closure, spark):
     asked = spark.createDataFrame([("a", "x"), ("x", "x"), (None, "a"), ("a", "e")], "src string, dst string")
     assert [row[2] for row in rows(closure.query(asked))] == [False, None, None, None]
@@ -136,6 +138,7 @@ def test_what_cannot_be_asked(closure, spark):
         closure.query(asked.drop("Reachable"), src="number")
 
 
+@pytest.mark.connect
 def test_nothing(closure, spark):
     empty = spark.createDataFrame([], "src string, dst string, k int")
     assert closure.query(empty).dtypes == [("src", "string"), ("dst", "string"), ("k", "int"), ("reachable", "boolean")]
@@ -189,6 +192,7 @@ def test_making_an_answer_starts_no_job(spark):
         assert len(made) == 4
 
 
+@pytest.mark.usefixtures("_few_functions")
 def test_runs_are_sent_once_for_a_version(closure, spark, monkeypatch):
     sent = []
     monkeypatch.setattr(
@@ -201,6 +205,7 @@ def test_runs_are_sent_once_for_a_version(closure, spark, monkeypatch):
     assert len(sent) == 2
 
 
+@pytest.mark.connect
 def test_time_stamps_name_vertices_of_a_dataframe(spark):
     asked = spark.sql("SELECT timestamp'2020-01-01 00:00:00' AS src, array(timestamp'2020-01-01 00:00:00') AS dst")
     stamp = pa.timestamp("us", "UTC")

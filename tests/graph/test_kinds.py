@@ -46,6 +46,7 @@ def test_a_chain_of_vertices_of_each_type(kind):
     assert c.arrow.descendants(first)["vertex"].to_pylist() == [second]
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("kind", sorted(set(CHAINS) - {"boolean"}))
 def test_each_type_on_spark_and_back(kind, spark):
     first, second, third = CHAINS[kind]
@@ -56,9 +57,9 @@ def test_each_type_on_spark_and_back(kind, spark):
     assert c.stats()["pairs"] == again.stats()["edges"] == 3
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("kind", ["array", "interval", "timestamp_ntz"])
-def test_each_type_in_sql(kind, spark):
+def test_each_type_in_sql(kind, spark, only_functions):
+    only_functions("ancestors")
     first, second, third = CHAINS[kind]
     c = DynamicClosure.from_edges([(first, second), (second, third)], spark=spark)
     c.create_views("kinds")
@@ -66,7 +67,8 @@ def test_each_type_in_sql(kind, spark):
     assert found.count() == 3
 
 
-def test_paths_in_sql_between_structs(spark):
+def test_paths_in_sql_between_structs(spark, only_functions):
+    only_functions("between", "path")
     first, second, third = CHAINS["struct"]
     c = DynamicClosure.from_edges([(first, second), (second, third)], spark=spark)
     c.create_views("kinds")

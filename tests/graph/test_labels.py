@@ -331,6 +331,7 @@ def test_several_threads_change_it_and_ask_for_new_closures():
 # --- Spark ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.connect
 def test_answers_as_dataframes(spark):
     edges = spark.createDataFrame(STAFF, "src string, dst string, label string")
     g = LabelledGraph.from_edges(edges)
@@ -351,7 +352,6 @@ def test_answers_as_dataframes(spark):
     assert g.vertices().count() == 3
 
 
-@pytest.mark.classic
 @pytest.mark.usefixtures("_few_functions")
 def test_sql_views_of_several_closures_see_each_batch(spark):
     g = LabelledGraph.from_edges(STAFF, spark)

@@ -69,6 +69,7 @@ def refused(closure, call, frame, said):
     assert seen.value.__cause__ is not None
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_dataframe_that_fails(closure, rows, kind):
     make, said = FRAMES[kind]
@@ -81,6 +82,7 @@ def test_wherever_a_dataframe_is_taken(closure, rows, call):
     refused(closure, call, make(rows), said)
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("call", [*CALLS, *LAZY])
 def test_a_column_that_is_not_there(closure, rows, call):
     if not session.is_connect(rows.sparkSession):
@@ -88,6 +90,7 @@ def test_a_column_that_is_not_there(closure, rows, call):
     refused(closure, call, rows.select("src", "dst", "nothing"), "`nothing` cannot be resolved")
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("call", [*CALLS, *LAZY])
 def test_a_stream_is_no_table(closure, spark, call):
     stream = spark.readStream.format("rate").load().selectExpr("string(value) AS src", "string(value) AS dst")
@@ -139,6 +142,7 @@ def test_a_closure_stays_in_its_process(closure, make, what):
         make(held)
 
 
+@pytest.mark.connect
 def test_a_closure_in_a_function_of_spark(closure, spark):
     with pytest.raises(CopyError, match=r"in a function for Spark, join with c\.pairs\(\) or call c\.query\(pairs\)"):
         spark.range(1).select(F.udf(lambda _: closure.reaches("a", "c"), "boolean")("id")).collect()

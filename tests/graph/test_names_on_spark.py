@@ -74,7 +74,7 @@ def without_contradictions(batch):
     return [(op, *edge) for edge, op in {tuple(edge): op for op, *edge in batch}.items()]
 
 
-@pytest.mark.classic
+@pytest.mark.usefixtures("_few_functions")
 def test_the_same_answers_as_a_plain_search(spark, came):
     start = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("x", "y"), ("a", "b")]
     closure, plain = on_spark(spark, start), Plain(start)
@@ -118,7 +118,6 @@ def test_the_same_answers_as_a_plain_search(spark, came):
     assert sorted(zip(*(column.to_pylist() for column in closure.arrow.pairs()), strict=True)) == sorted(pairs)
 
 
-@pytest.mark.classic
 def test_vertices_are_dropped_and_numbers_used_again(spark, monkeypatch):
     monkeypatch.setattr(vertices_on_spark, "MOST_PARTS", 2)
     monkeypatch.setattr(vertices_on_spark, "MOST_SENT", 2)
@@ -167,6 +166,7 @@ def test_other_names_are_an_error_and_never_other_numbers(spark, found):
     assert kept.frame.count() == 20
 
 
+@pytest.mark.connect
 def test_the_table_that_the_names_came_from_may_change(spark, tmp_path):
     path = str(tmp_path / "edges")
     spark.createDataFrame([("a", "b")], EDGES).write.parquet(path)
@@ -177,7 +177,6 @@ def test_the_table_that_the_names_came_from_may_change(spark, tmp_path):
         closure._parts.door.now.graph.vertices._parts[0].names.restore()
 
 
-@pytest.mark.classic
 def test_auto_is_by_the_number_of_names(spark, monkeypatch):
     edges = spark.createDataFrame([("a", "b"), ("b", "c"), ("c", "d")] * 3, EDGES)
     for most, far in ((3, True), (4, False), (18, False)):
@@ -204,6 +203,7 @@ KINDS = {
 LONG = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if not kind.startswith("struct")]
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("kind", ["struct<`a.b`: bigint, c: array<double>>", *LONG])
 def test_vertices_of_every_type(spark, kind):
     a, b, c, d = KINDS[kind]
@@ -217,7 +217,6 @@ def test_vertices_of_every_type(spark, kind):
     assert far.arrow.query(ends)["reachable"].to_pylist() == [True] * 3
 
 
-@pytest.mark.classic
 def test_what_is_refused_leaves_the_closure_as_it_was(spark, tmp_path):
     closure = on_spark(spark, [("a", "b"), ("b", "c")])
     batch = lambda *changes: spark.createDataFrame([*changes], CHANGES)  # noqa: E731
@@ -245,7 +244,6 @@ def test_what_is_refused_leaves_the_closure_as_it_was(spark, tmp_path):
     assert rows(closure.vertices()) == [("a",), ("b",), ("c",)]
 
 
-@pytest.mark.classic
 def test_another_engine_names_its_cycle(spark):
     closure = on_spark(spark, [("a", "b"), ("b", "c")], engine="path_counting")
     with pytest.raises(CycleError) as refused:
@@ -254,6 +252,7 @@ def test_another_engine_names_its_cycle(spark):
     assert closure.arrow.query([("a", "c")])["paths"].to_pylist() == [1]
 
 
+@pytest.mark.connect
 def test_another_session_of_connect_is_refused(spark):
     if not session.is_connect(spark):
         pytest.skip("classic Spark joins DataFrames of all its sessions")

@@ -30,6 +30,7 @@ def expected_changes(closure):
     return sorted(lost | {(*pair, "insert", closure.version + 1) for pair in plain.pairs() - before})
 
 
+@pytest.mark.connect
 def test_dataframes_have_the_same_answers(spark):
     c = DynamicClosure.from_edges(EDGES, spark)
     asked = {
@@ -48,7 +49,6 @@ def test_dataframes_have_the_same_answers(spark):
         assert (found.columns, rows(found)) == (same.column_names, listed(same)), question
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize(
     ("engine", "backend"),
     [
@@ -57,7 +57,8 @@ def test_dataframes_have_the_same_answers(spark):
         pytest.param("centres", "spark", marks=pytest.mark.slow),
     ],
 )
-def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
+def test_both_backends_and_sql_have_the_same_answers(spark, only_functions, engine, backend):
+    only_functions("common_ancestors", "common_descendants", "between", "cycles", "is_acyclic", "what_if")
     c, here = DynamicClosure.from_edges(EDGES, spark, engine, backend), DynamicClosure.from_edges(EDGES)
     for question in ("between", "common_ancestors"):
         assert listed(getattr(c.arrow, question)("a", "d")) == listed(getattr(here.arrow, question)("a", "d"))
@@ -90,8 +91,8 @@ def test_both_backends_and_sql_have_the_same_answers(spark, engine, backend):
         assert rows(found) == listed(getattr(after.arrow, question)())
 
 
-@pytest.mark.classic
-def test_what_sql_would_change_of_vertices_of_other_types(spark):
+def test_what_sql_would_change_of_vertices_of_other_types(spark, only_functions):
+    only_functions("cycles", "is_acyclic", "what_if")
     c = DynamicClosure.from_edges([(1, 2), (2, 3), (1, 3)], spark)
     c.create_views("numbers")
     assert rows(spark.sql("SELECT numbers_is_acyclic()")) == [(True,)]
@@ -116,6 +117,7 @@ def asked(spark):
     )
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize(("engine", "backend"), [("lanes", "local"), ("lanes", "spark"), ("algebraic", "local")])
 def test_distances_of_a_dataframe(spark, asked, engine, backend):
     c = DynamicClosure.from_edges(EDGES, spark, engine, backend)
@@ -164,6 +166,7 @@ def test_a_bulk_question_is_lazy_and_brings_nothing_here(spark, job_count):
         assert all(plain.has_edge(*edge) for edge in ends)
 
 
+@pytest.mark.connect
 def test_a_bulk_explanation_is_refused_with_the_vertex(spark, asked):
     c = DynamicClosure.from_edges(EDGES, spark)
     for row, came in ((3, "'x' in column 'end'"), (4, "null in column 'begin'")):
@@ -180,6 +183,7 @@ def test_what_if_on_spark_names_a_cycle_and_leaves_all_as_it_was(spark):
     assert (c.version, len(c), rows(c.pairs())) == (0, 3, [(1, 2), (1, 3), (2, 3)])
 
 
+@pytest.mark.connect
 def test_a_closure_on_spark_is_closed(spark):
     with DynamicClosure.from_edges(EDGES, spark, backend="spark") as c:
         known = c.pairs()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dyntc_spark import DynamicClosure
 from tests.graph.schedule import Askers, drawn, edges_of, played
 
 
+@pytest.mark.connect
 def test_answers_while_the_state_moves(spark):
     """Long questions run beside batches and moves."""
     seed = 11

@@ -12,6 +12,7 @@ def ask(spark, question):
     return sorted(tuple(row) for row in spark.sql(question).collect())
 
 
+@pytest.mark.connect
 def test_functions_see_each_update(spark):
     closure = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark)
     closure.create_views("deps")
@@ -31,8 +32,8 @@ def test_functions_see_each_update(spark):
     ]
 
 
-@pytest.mark.classic
-def test_functions_follow_the_type_of_the_vertices(spark):
+def test_functions_follow_the_type_of_the_vertices(spark, only_functions):
+    only_functions("descendants", "between", "path")
     c = DynamicClosure.from_edges([], spark=spark)
     c.create_views("later")
     assert ask(spark, "SELECT * FROM later_descendants('a')") == []
@@ -40,6 +41,7 @@ def test_functions_follow_the_type_of_the_vertices(spark):
     assert ask(spark, "SELECT * FROM later_path(1, 3)") == [(1, 1, 2), (2, 2, 3)]
 
 
+@pytest.mark.connect
 def test_a_session_without_functions_has_the_views(spark, monkeypatch, caplog):
     def refuse(*_arguments):
         raise PySparkNotImplementedError(errorClass="NOT_IMPLEMENTED", messageParameters={"feature": "udf"})

@@ -29,6 +29,7 @@ def ask(spark, question):
     return sorted(tuple(row) for row in spark.sql(question).collect())
 
 
+@pytest.mark.connect
 def test_the_views(closure, spark):
     assert ask(spark, "SELECT * FROM deps_edges") == [("a", "b"), ("b", "c")]
     assert ask(spark, "SELECT * FROM deps_vertices") == [
@@ -45,6 +46,7 @@ def test_the_views(closure, spark):
     assert closure.version == 0
 
 
+@pytest.mark.connect
 def test_views_see_each_update(closure, spark):
     closure.apply([("insert", "c", "a"), ("delete", "a", "b")])
     assert ask(spark, "SELECT src, dst FROM deps_closure") == [("b", "a"), ("b", "c"), ("c", "a")]
@@ -68,7 +70,6 @@ def test_every_column_has_its_comment_in_the_catalog(closure, spark):
         assert all(row.comment for row in described)
 
 
-@pytest.mark.classic
 def test_numbers_of_paths_follow_although_no_pair_changes(spark):
     c = DynamicClosure.from_edges([("a", "b"), ("b", "d"), ("a", "d")], spark=spark, engine="path_counting")
     c.create_views("risk")
@@ -77,7 +78,6 @@ def test_numbers_of_paths_follow_although_no_pair_changes(spark):
     assert ask(spark, "SELECT src, dst, paths FROM risk_closure WHERE src = 'a'") == [("a", "b", 1), ("a", "d", 1)]
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("least", [0, 1 << 30], ids=["all is sent again", "rows above"])
 def test_what_lies_above_and_what_is_sent_again_are_the_same(spark, monkeypatch, least):
     monkeypatch.setattr(relations, "LEAST_ABOVE", least)
@@ -97,6 +97,7 @@ def test_what_lies_above_and_what_is_sent_again_are_the_same(spark, monkeypatch,
     assert ask(spark, "SELECT vertex FROM same_vertices") == sorted((v,) for v in plain.vertices)
 
 
+@pytest.mark.connect
 def test_views_of_a_state_on_spark(spark):
     c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark, engine="lanes", backend="spark")
     c.create_views("far")
@@ -122,7 +123,6 @@ def test_each_view_has_its_file():
     assert all(statement(f"functions/{name}").startswith(f"-- <prefix>_{name}(") for name in FUNCTIONS)
 
 
-@pytest.mark.classic
 def test_two_closures_do_not_disturb_each_other(closure, spark):
     other = DynamicClosure.from_edges([(1, 2)], spark=spark)
     other.create_views("other")
@@ -132,14 +132,12 @@ def test_two_closures_do_not_disturb_each_other(closure, spark):
     assert ask(spark, "SELECT count(*) FROM deps_edges") == [(3,)]
 
 
-@pytest.mark.classic
 def test_whoever_came_last_has_the_name(closure, spark):
     DynamicClosure.from_edges([(1, 2)], spark=spark).create_views("deps")
     closure.insert([("c", "d")])
     assert ask(spark, "SELECT * FROM deps_edges") == [(1, 2)]
 
 
-@pytest.mark.classic
 def test_a_view_that_was_dropped_does_not_come_back(closure, spark):
     spark.catalog.dropTempView("deps_closure")
     spark.range(2).createOrReplaceTempView("deps_changes")

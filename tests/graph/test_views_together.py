@@ -75,7 +75,7 @@ ACTS = {
 SLOW = ("another closure", "first vertices")  # every view and function is a step there
 
 
-MARKS = {"reset": pytest.mark.classic, **dict.fromkeys(SLOW, pytest.mark.slow)}
+MARKS = {"batch": pytest.mark.connect, **dict.fromkeys(SLOW, pytest.mark.slow)}
 
 
 @pytest.mark.parametrize("act", [pytest.param(act, marks=MARKS.get(act, ())) for act in ACTS])
@@ -93,7 +93,6 @@ def test_a_question_between_any_two_steps_sees_one_version(spark, monkeypatch, a
     assert steps.done == len(seen) - 2
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize(
     ("act", "step"),
     [("batch", 1), *(pytest.param("first vertices", step, marks=pytest.mark.slow) for step in (1, 2))],
@@ -111,7 +110,6 @@ def test_views_that_cannot_be_replaced_stay_at_the_version_before(spark, monkeyp
     assert c.version == 1
 
 
-@pytest.mark.classic
 def test_an_error_of_some_views_leaves_no_others_behind(spark, monkeypatch):
     c = DynamicClosure.from_edges(EDGES, spark=spark)
     c.create_views("deps")
@@ -126,7 +124,6 @@ def test_an_error_of_some_views_leaves_no_others_behind(spark, monkeypatch):
     assert (len(deps["pair"]), len(more["pair"])) == (3, 10)
 
 
-@pytest.mark.classic
 def test_views_that_missed_a_batch_get_it_with_the_next(spark, monkeypatch):
     def interrupted(*_parts):
         raise KeyboardInterrupt
@@ -143,6 +140,7 @@ def test_views_that_missed_a_batch_get_it_with_the_next(spark, monkeypatch):
     assert ask(spark, "deps")["pair"] == {"1>2", "1>3", "1>4", "2>3", "2>4", "3>4", "5>6"}
 
 
+@pytest.mark.connect
 def test_a_plan_of_two_versions_is_refused(spark):
     c = DynamicClosure.from_edges(EDGES, spark=spark)
     c.create_views("deps")
@@ -157,7 +155,6 @@ def test_a_plan_of_two_versions_is_refused(spark):
     assert c.pairs().join(spark.table("kept"), ["src", "dst"]).count() == 2
 
 
-@pytest.mark.classic
 def test_nothing_grows_with_the_number_of_batches(spark):
     def sizes():
         plan = spark.sql("EXPLAIN EXTENDED SELECT * FROM deps_closure JOIN deps_vertices ON src = vertex").first()[0]

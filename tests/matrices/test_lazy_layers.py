@@ -16,7 +16,6 @@ from dyntc_spark.matrices.lazy.frame import reached_frame
 from dyntc_spark.matrices.lazy.lazy_matrix import LazyMatrix
 from dyntc_spark.matrices.lazy.workers import Keys
 
-pytestmark = pytest.mark.classic
 N, HEIGHT = 90, 8  # twelve stripes, the last one ragged
 
 
@@ -107,8 +106,7 @@ def test_sizes_are_those_of_the_payloads(spark):
         assert found == {bi: int(matrix.state.sizes[first + bi]) for bi in range(12)}
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize("near", [0, 2**30])
+@pytest.mark.parametrize("near", [pytest.param(0, marks=pytest.mark.cluster), 2**30])
 def test_near_and_far_reads_agree(spark, monkeypatch, near):
     """What is small is read at the driver, what is large in the workers."""
     monkeypatch.setattr(layers, "NEAR_BYTES", near)

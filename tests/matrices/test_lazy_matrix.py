@@ -115,7 +115,7 @@ def test_random_updates_on_spark(spark, worst_case):
 
 @pytest.mark.long
 @pytest.mark.parametrize("ring", RINGS.values(), ids=RINGS)
-@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [600, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_thousands_of_updates(ring, count):
     rng = np.random.default_rng(11)
     matrix, twin = matrix_and_twin((23, 23), ring, rng, epsilon=0.6)

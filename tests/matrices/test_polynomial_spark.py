@@ -15,7 +15,6 @@ from dyntc_spark.matrices.polynomial.boolean_polynomial import BooleanPolynomial
 from tests.matrices.polynomial_oracle import History
 from tests.matrices.polynomial_scripts import FORMS, apply, compare, draw, machine, remember, value
 
-pytestmark = pytest.mark.classic
 NEVER = float("inf")
 
 

@@ -24,7 +24,7 @@ def rendered():
 
 @pytest.mark.parametrize(
     "notebook",
-    [pytest.param(path, marks=MARKS.get(path.stem, [pytest.mark.classic])) for path in NOTEBOOKS],
+    [pytest.param(path, marks=MARKS.get(path.stem, [])) for path in NOTEBOOKS],
     ids=lambda path: path.stem,
 )
 def test_the_notebook_runs_and_draws(notebook, spark, rendered, monkeypatch):

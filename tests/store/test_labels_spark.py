@@ -16,7 +16,6 @@ def _by_spark():
         yield
 
 
-@pytest.mark.classic
 def test_a_location_that_spark_writes(delta, tmp_path):
     location = str(tmp_path / "graph")
     g = LabelledGraph.from_edges(STAFF, delta)

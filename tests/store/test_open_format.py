@@ -34,7 +34,6 @@ UNION ALL SELECT src, dst FROM net WHERE op = 'insert'
 EDGES = [(f"v{v}", f"v{v + 1}") for v in range(150)] + [("v20", "v10"), ("w", "v75"), ("v149", "x")]
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize(
     ("engine", "backend"), [("lanes", "local"), pytest.param("lanes", "spark", marks=pytest.mark.slow)]
 )

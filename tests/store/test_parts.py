@@ -220,6 +220,7 @@ def test_lost_rows_of_the_log_are_seen():
         Commits([commit_of(2, batch, table, c._parts.door.now.graph)])
 
 
+@pytest.mark.connect
 def test_a_session_without_delta(spark, tmp_path):
     with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND") as found:
         spark.read.format("delta.which.is.not.there").load(str(tmp_path)).collect()

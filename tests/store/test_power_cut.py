@@ -12,8 +12,6 @@ from dyntc_spark.errors import ConflictError, DamagedFileError, VersionError
 from dyntc_spark.graph.store import witness
 from tests.store.closures import pairs, recomputed, saved, seen
 
-pytestmark = pytest.mark.classic
-
 
 def a_batch(closure, _location):
     closure.insert([("d", "e")])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dyntc_spark import DynamicClosure
 from dyntc_spark.engines.lanes import on_spark
 from dyntc_spark.engines.lanes.engine import Lanes
@@ -22,7 +20,6 @@ BATCHES = [
 ]
 
 
-@pytest.mark.classic
 def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog):
     monkeypatch.setattr(on_spark, "HAND_BYTES", 0)
     monkeypatch.setattr(Lanes, "changes", None)  # nobody may bring the pairs here
@@ -52,7 +49,6 @@ def test_it_is_written_from_spark(delta, tmp_path, breaking, monkeypatch, caplog
     assert sorted((row.version, row.op, row.src, row.dst) for row in rows) == sorted(expected)
 
 
-@pytest.mark.classic
 def test_runs_never_come_to_the_driver(delta, tmp_path, monkeypatch, caplog):
     """A checkpoint of a closure on Spark is written there, and checked there, also when it is opened."""
     read = Place.read

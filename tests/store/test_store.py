@@ -207,7 +207,6 @@ def test_a_schema_of_the_catalog(delta):
         delta.sql("DROP SCHEMA stored_deps CASCADE")
 
 
-@pytest.mark.classic
 def test_a_trial_writes_nothing_and_a_with_statement_lets_go(delta, tmp_path):
     location = str(tmp_path / "deps")
     with DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=delta) as c:

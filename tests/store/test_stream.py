@@ -66,6 +66,7 @@ def differences(spark, location, versions):
     return sorted(found)
 
 
+@pytest.mark.connect
 def test_exactly_once(delta, tmp_path, reports, monkeypatch):
     location, checkpoint = str(tmp_path / "deps"), str(tmp_path / "checkpoint")
     c = saved(delta, location, [("a", "b")])
@@ -151,6 +152,7 @@ def test_errors_and_the_next_job(delta, tmp_path, reports):
     assert set(zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True)) == pairs(c)
 
 
+@pytest.mark.connect
 def test_what_is_no_stream_of_changes(delta, tmp_path, reports):
     c = DynamicClosure.from_edges([("a", "b")], spark=delta)
     stream, checkpoint = reports.stream(), str(tmp_path / "checkpoint")

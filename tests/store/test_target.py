@@ -39,7 +39,6 @@ def table(delta, tmp_path):
     return Table(delta, tmp_path)
 
 
-@pytest.mark.classic
 def test_it_is_caught_up_after_a_failure(delta, tmp_path, c, table, breaking, caplog):
     before = pairs(c)
     assert table.rows() == before

@@ -20,6 +20,7 @@ from dyntc_spark.errors import (
 from tests.store.closures import START, pairs, recomputed, saved, seen
 
 
+@pytest.mark.connect
 def test_second_writer(delta, tmp_path):
     location = str(tmp_path / "deps")
     first = saved(delta, location)
@@ -88,7 +89,7 @@ def test_writers_and_readers(delta, tmp_path, breaking):
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param("log", marks=pytest.mark.classic),
+        "log",
         "publish",
         *(pytest.param(step, marks=pytest.mark.slow) for step in ("vertices", "runs")),
     ],
@@ -132,6 +133,7 @@ def test_locations_that_cannot_be(delta, location):
         DynamicClosure.open(location, spark=delta)
 
 
+@pytest.mark.connect
 def test_locations_that_hold_something_else(delta, tmp_path):
     c = DynamicClosure.from_edges(START, spark=delta)
     with pytest.raises(OptionError, match=r"save\(\)"):
@@ -216,7 +218,6 @@ def test_writers_at_the_same_moment(delta, tmp_path):
     assert seen(DynamicClosure.open(location, spark=delta)) == seen(writers[done[0]])
 
 
-@pytest.mark.classic
 def test_a_closure_that_cannot_be_brought_back(delta, tmp_path, breaking, monkeypatch):
     c = saved(delta, str(tmp_path / "deps"))
     before = seen(c)

@@ -19,7 +19,6 @@ def edges(closure):
     return {(row["src"], row["dst"]) for row in closure.arrow.edges().to_pylist()}
 
 
-@pytest.mark.classic
 def test_a_location_of_version_0_1_opens_and_goes_on(delta, tmp_path):
     location = str(tmp_path / "deps")
     with zipfile.ZipFile(WRITTEN) as written:

@@ -53,7 +53,6 @@ def check(spark, location, c, script):
     assert seen(DynamicClosure.open(location, spark=spark)) == seen(c)
 
 
-@pytest.mark.classic
 def test_every_version_after_a_vacuum(delta, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "CHECKPOINT_BATCHES", 2)
     location = str(tmp_path / "deps")
