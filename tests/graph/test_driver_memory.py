@@ -61,10 +61,11 @@ def test_nothing_of_the_size_of_the_closure_is_at_the_driver(server, engine):
     assert found["descendants"]
 
 
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("lanes", "logarithmic", "divide_conquer", "algebraic")]
+LATER = ("lanes", "logarithmic", "divide_conquer", "algebraic", "path_counting")
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in LATER]
 
 
-@pytest.mark.parametrize("engine", ["centres", "path_counting", *LONG])
+@pytest.mark.parametrize("engine", ["centres", *LONG])
 def test_what_comes_to_the_driver_is_small(spark, engine, monkeypatch):
     """Less than 16 bytes a vertex for each question, where the closure takes n / 8 of them even as bits."""
     monkeypatch.setattr("dyntc_spark.matrices.lazy.layers.NEAR_BYTES", 0)  # up to here, stripes are read as they are
