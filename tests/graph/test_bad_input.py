@@ -201,8 +201,8 @@ def test_a_session_that_was_closed():
     assert ran.stdout == "fine\n", ran.stderr
 
 
-@pytest.mark.usefixtures("_few_functions")
-def test_two_closures_in_one_session(spark):
+def test_two_closures_in_one_session(spark, only_functions):
+    only_functions("ancestors")
     one = DynamicClosure.from_edges([("a", "b")], spark=spark)
     other = DynamicClosure.from_edges([("a", "b")], spark=spark, backend="spark")
     one.create_views("one")
