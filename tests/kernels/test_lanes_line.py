@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled
-from dyntc_spark.kernels.lanes.line import LINE, copy_line, differing, least_line, or_line
+from dyntc_spark.kernels.lanes.line import LINE, NUMBERS, below, copy_line, differing, having, least_line, or_line
 
 
 @compiled
@@ -15,6 +15,24 @@ def _changed(lines: npt.NDArray[np.uint64], least: npt.NDArray[np.uint32]) -> tu
     or_line(lines, 2, 3)
     least_line(least, 0, 1)
     return differing(lines, 0, 1), differing(lines, 2, 4)
+
+
+@compiled
+def _looked_at(
+    words: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int32], bit: np.uint64, most: np.int32
+) -> tuple[np.uint64, int]:
+    return having(words, 3, bit), below(numbers, 5, most)
+
+
+def test_words_with_a_bit_and_numbers_below_another_are_found() -> None:
+    rng = np.random.default_rng(2)
+    words = rng.integers(0, 2**64, LINE + 5, np.uint64)
+    numbers = rng.integers(-(2**31), 2**31, NUMBERS + 9, np.int32)
+    for bit in (0, 31, 63):
+        has = [int(word) >> bit & 1 for word in words[3 : 3 + LINE]]
+        lower = int((numbers[5 : 5 + NUMBERS] < numbers[bit % NUMBERS]).sum())
+        found = _looked_at(words, numbers, np.uint64(1) << np.uint64(bit), numbers[bit % NUMBERS])
+        assert found == (sum(one << k for k, one in enumerate(has)), lower)
 
 
 def test_lines_are_copied_joined_compared_and_bounded_number_by_number() -> None:

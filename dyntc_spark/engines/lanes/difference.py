@@ -86,7 +86,7 @@ def collected(change: Change) -> tuple[Offsets, Offsets]:
     if change.made == OTHER_NUMBERS:
         return answers.compared(before, after, np.arange(after.vertices, dtype=np.int32))
     if len(change.changed):
-        return answers.compared(before, after, answers.sources(before, after, change.altered, change.changed))
+        return answers.compared(before, after, compare.sources(before, after, change.altered, change.changed))
     return compare.xor(before, after, change.altered)
 
 

@@ -18,7 +18,7 @@ from dyntc_spark.blocks.block_table import BLOCKS, BLOCKS_TYPE
 from dyntc_spark.edges import Edges, answered
 from dyntc_spark.engines.lanes.build import UNBOUNDED, Begun, built
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
-from dyntc_spark.kernels.lanes import answers, build, certificate
+from dyntc_spark.kernels.lanes import answers, build, certificate, compare
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.columns import Columns, add, columns
 from dyntc_spark.kernels.lanes.graph import Graph, Members, Merges, condensed
@@ -267,7 +267,7 @@ def compared_stripes(change: Change) -> Ids:
         return change.altered
     if len(change.changed) > FEW_CHANGED:
         return np.flatnonzero(after.stripes.lengths > ABSENT).astype(np.int32)
-    vertices = answers.sources(before, after, change.altered, change.changed)
+    vertices = compare.sources(before, after, change.altered, change.changed)
     lanes = np.concatenate([version.members.component[vertices] for version in (before, after)])
     return np.union1d(change.altered, lanes // after.stripes.width).astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""Questions to a version of a closure in lanes: pairs, rows, columns, sizes, and rows that changed."""
+"""Questions to a version of a closure in lanes: pairs, rows, columns, sizes, and rows that differ."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dyntc_spark.kernels.lanes.arrays import copy, room
 from dyntc_spark.kernels.lanes.bit_queue import add, drain, new_queue
 from dyntc_spark.kernels.lanes.columns import Columns, every
 from dyntc_spark.kernels.lanes.graph import Members
+from dyntc_spark.kernels.lanes.line import LINE, NUMBERS, below, having, prefetch
 from dyntc_spark.kernels.lanes.stripes import (
     LANES,
     PLAIN,
@@ -26,7 +27,9 @@ from dyntc_spark.kernels.lanes.stripes import (
 )
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
-_LOW = 2**32 - 1
+_LOW, _HIGHEST = 2**32 - 1, 2**31 - 1
+_NEAR = 256  # entries that are brought near while the row before is listed
+_FEW = 64  # vertices that are sorted by comparing each with all others
 _NO_COLUMNS = Columns(np.zeros((1, 1), np.uint64), 31)  # for rows
 
 
@@ -108,27 +111,65 @@ def _row(version: Version, c: int, numbers: Ids) -> int:
 
 
 @lean_inner
-def _chosen_row(version: Version, c: int, chosen: Ids, numbers: Ids) -> int:
-    """Do what `_row` does, with space for ``chosen`` entries.
-
-    These are found without a branch, for a processor cannot guess which entries have a lane.
-    """
+def _chosen_row(version: Version, c: int, numbers: Ids) -> int:
+    """Do what `_row` does, eight entries at a time: a processor cannot guess which of them have a lane."""
     stripes, width = version.stripes, version.stripes.width
-    s, lane = c // width, np.uint64(c % width)
-    start, place = stripes.starts[s], stripes.places[s]
+    s, bit = c // width, _ONE << np.uint64(c % width)
+    start, place, words, count = stripes.starts[s], stripes.places[s], stripes.words, 0
     if place == PLAIN:
         return _row(version, c, numbers)
-    first, n_chosen, count = np.uint64(place), _ZERO, 0  # without a sign: see `arrays.copy`
-    for k in range(np.uint64(max(np.int64(stripes.lengths[s]) - 1, 0))):
-        chosen[n_chosen] = k
-        n_chosen += (stripes.words[first + k] >> lane) & _ONE
-    for k in range(n_chosen):
-        at = start + chosen[k]
-        for number in range(stripes.numbers[at], stripes.numbers[at + 1]):
-            numbers[count] = number
-            count += 1
+    end = np.int64(stripes.lengths[s]) - 1  # the last has no lane
+    for part in range(0, end, LANES):
+        chosen = _ZERO
+        if place + part + LANES <= len(words):  # words of other stripes are looked at, too
+            for k in range(0, LANES, LINE):
+                chosen |= having(words, place + part + k, bit) << np.uint64(k)
+        else:
+            for k in range(min(LANES, end - part)):
+                chosen |= np.uint64(words[place + part + k] & bit != _ZERO) << np.uint64(k)
+        if end - part < LANES:
+            chosen &= (_ONE << np.uint64(end - part)) - _ONE
+        while chosen:
+            at = start + part + lowest(chosen)
+            chosen &= chosen - _ONE
+            for number in range(stripes.numbers[at], stripes.numbers[at + 1]):
+                numbers[count] = number
+                count += 1
     numbers[count] = c
     return count + 1
+
+
+@lean_inner
+def _call(stripes: Stripes, c: int) -> None:
+    """Let the processor bring near the entries that have the row of a component, as far as they are few."""
+    s = c // stripes.width
+    start, place = stripes.starts[s], stripes.places[s]
+    if place != PLAIN:
+        for k in range(0, min(np.int64(stripes.lengths[s]), _NEAR), LINE):
+            prefetch(stripes.words, place + k)
+            prefetch(stripes.numbers, start + k)
+
+
+@lean_inner
+def _write_few(members: Members, numbers: Ids, count: int, few: Ids, found: Ids, begin: int) -> int:
+    """Write the members of some components, ascending; return how many there are, or -1 if more than `_FEW`.
+
+    Each is put where it belongs: behind those that are below it, which are counted sixteen at a time.
+    """
+    size = np.int64(0)
+    for k in range(count):
+        if size + members.size[numbers[k]] > _FEW:
+            return -1
+        size = _append(members, numbers[k], few, size)
+    for k in range(size, size + NUMBERS):
+        few[k] = _HIGHEST
+    for k in range(size):
+        place = begin
+        for at in range(0, size, NUMBERS):
+            place += below(few, at, few[k])
+        found[place] = few[k]
+    written: int = size
+    return written
 
 
 @lean_inner
@@ -171,18 +212,23 @@ def _lists(version: Version, vertices: Ids, forwards: bool, columns: Columns) ->
     component = version.members.component
     bits, upper, top = new_queue(len(component))
     offsets, found = np.zeros(len(vertices) + 1, np.int64), np.empty(max(64, 8 * len(vertices)), np.int32)
-    numbers, chosen = np.empty(len(component) + 1, np.int32), np.empty(len(component) + 1, np.int32)
+    numbers, few = np.empty(len(component) + 1, np.int32), np.empty(_FEW + NUMBERS, np.int32)
     for q in range(len(vertices)):
         c, begin = np.int64(component[vertices[q]]), offsets[q]
+        if forwards and q + 1 < len(vertices):
+            _call(version.stripes, np.int64(component[vertices[q + 1]]))
         if q and component[vertices[q - 1]] == c:
             size = begin - offsets[q - 1]
             found = room(found, begin, size)
             copy(found, offsets[q - 1], begin, found, begin)
         else:
-            count = _chosen_row(version, c, chosen, numbers) if forwards else _column(version, columns, c, numbers)
-            size = _queue_members(version.members, numbers, count, bits, upper, top)
-            found = room(found, begin, size)
-            drain(bits, upper, top, found[begin:])
+            count = _chosen_row(version, c, numbers) if forwards else _column(version, columns, c, numbers)
+            found = room(found, begin, _FEW)
+            size = _write_few(version.members, numbers, count, few, found, begin)
+            if size < 0:
+                size = _queue_members(version.members, numbers, count, bits, upper, top)
+                found = room(found, begin, size)
+                drain(bits, upper, top, found[begin:])
         offsets[q + 1] = begin + size
     return offsets, found[: offsets[-1]]
 
@@ -300,41 +346,6 @@ def _stripe_pairs(stripes: Stripes, weights: Weights, which: Ids, first: int) ->
                 word &= word - _ONE
             found[place] += lanes * (weights.before[firsts[k + 1]] - weights.before[firsts[k]])
     return found
-
-
-def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
-    """Return the vertices that may reach others than before: lanes of altered stripes, and what reaches ``changed``."""
-    return np.flatnonzero(_sources(old, new, altered, changed)).astype(np.int32)
-
-
-@compiled
-def _sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Flags:
-    width = new.stripes.width
-    found = np.zeros(new.vertices, np.bool_)
-    for stripe in altered:
-        s = np.int64(stripe)
-        for version in (old, new):
-            for c in range(s * width, min((s + 1) * width, len(version.members.size))):
-                _mark(version, c, found)
-    for number in changed:
-        d = np.int64(number)
-        for version in (old, new):
-            _mark(version, d, found)
-            for s in range(len(version.stripes.starts)):
-                word = word_at(version.stripes, s, d)
-                while word:
-                    _mark(version, s * width + lowest(word), found)
-                    word &= word - _ONE
-    return found
-
-
-@lean_inner
-def _mark(version: Version, c: int, found: Flags) -> None:
-    v = version.members.first[c]
-    for _ in range(version.members.size[c]):
-        if v < len(found):
-            found[v] = True
-        v = version.members.after[v]
 
 
 def compared(old: Version, new: Version, vertices: Ids) -> tuple[Offsets, Offsets]:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dyntc_spark.kernels.bits import lowest
-from dyntc_spark.kernels.compile import compiled, inner
-from dyntc_spark.kernels.ids import Ids, Offsets, Words
+from dyntc_spark.kernels.compile import compiled, inner, lean_inner
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets, Words
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.arrays import room
 from dyntc_spark.kernels.lanes.graph import Members
-from dyntc_spark.kernels.lanes.stripes import LANES, Stripes, entries
+from dyntc_spark.kernels.lanes.stripes import LANES, Stripes, entries, word_at
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _NONE = 2**31 - 1  # above every number
@@ -186,3 +186,38 @@ def _unfold(
                     v = members.after[v]
                 u = members.after[u]
     return keys
+
+
+def sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Ids:
+    """Return the vertices that may reach others than before: lanes of altered stripes, and what reaches ``changed``."""
+    return np.flatnonzero(_sources(old, new, altered, changed)).astype(np.int32)
+
+
+@compiled
+def _sources(old: Version, new: Version, altered: Ids, changed: Ids) -> Flags:
+    width = new.stripes.width
+    found = np.zeros(new.vertices, np.bool_)
+    for stripe in altered:
+        s = np.int64(stripe)
+        for version in (old, new):
+            for c in range(s * width, min((s + 1) * width, len(version.members.size))):
+                _mark(version, c, found)
+    for number in changed:
+        d = np.int64(number)
+        for version in (old, new):
+            _mark(version, d, found)
+            for s in range(len(version.stripes.starts)):
+                word = word_at(version.stripes, s, d)
+                while word:
+                    _mark(version, s * width + lowest(word), found)
+                    word &= word - _ONE
+    return found
+
+
+@lean_inner
+def _mark(version: Version, c: int, found: Flags) -> None:
+    v = version.members.first[c]
+    for _ in range(version.members.size[c]):
+        if v < len(found):
+            found[v] = True
+        v = version.members.after[v]

@@ -19,10 +19,12 @@ from numba.core.typing.context import BaseContext as Typing
 from numba.core.typing.templates import Signature
 
 from dyntc_spark.kernels.compile import intrinsic
-from dyntc_spark.kernels.ids import Words
+from dyntc_spark.kernels.ids import Ids, Words
 
 #: Numbers of a line: as many words as a cache line has, and the widest vector register.
 LINE = 8
+#: Numbers of 32 bits that are as long as a line.
+NUMBERS = 16
 
 _ALIGN = 4  # bytes: the least that an array of numbers has
 _Generate = Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
@@ -96,6 +98,66 @@ def differing(typing: Typing, lines: types.Array, at: types.Type, source: types.
         return builder.zext(bits, ir.IntType(64))
 
     return types.uint64(lines, at, source), generate
+
+
+def _found(words: Words, at: int, bit: np.uint64) -> np.uint64:
+    bits: np.uint64 = np.packbits(words[at : at + LINE] & bit != 0, bitorder="little").astype(np.uint64)[0]
+    return bits
+
+
+@intrinsic(_found)
+def having(typing: Typing, words: types.Array, at: types.Type, bit: types.Type) -> tuple[Signature, _Generate]:
+    """Return a word with a bit for each of the `LINE` words from ``at`` on that has some of ``bit``."""
+    del typing, bit
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+    ) -> ir.Value:
+        vector = _vector(context, builder, signature, given, LINE)
+        splat = _splat(builder, given[2], vector.type)
+        zero = ir.Constant(vector.type, None)
+        bits = builder.bitcast(builder.icmp_unsigned("!=", builder.and_(vector, splat), zero), ir.IntType(LINE))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(words, at, types.uint64), generate
+
+
+def _lower(numbers: Ids, at: int, most: int) -> int:
+    return int(np.count_nonzero(numbers[at : at + NUMBERS] < most))
+
+
+@intrinsic(_lower)
+def below(typing: Typing, numbers: types.Array, at: types.Type, most: types.Type) -> tuple[Signature, _Generate]:
+    """Return how many of the `NUMBERS` numbers of 32 bits from ``at`` on are below ``most``."""
+    del typing, most
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+    ) -> ir.Value:
+        vector = _vector(context, builder, signature, given, NUMBERS)
+        splat = _splat(builder, given[2], vector.type)
+        bits = builder.bitcast(builder.icmp_signed("<", vector, splat), ir.IntType(NUMBERS))
+        return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+    return types.int64(numbers, at, types.int32), generate
+
+
+def _vector(
+    context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value], count: int
+) -> ir.Value:
+    """Return so many numbers of an array, which is the first argument, from the second on."""
+    untyped: Any = context  # for mypy: these methods have no types
+    array = untyped.make_array(signature.args[0])(context, builder, given[0])
+    first = builder.gep(array.data, [untyped.cast(builder, given[1], signature.args[1], types.intp)])
+    vector = ir.VectorType(untyped.get_data_type(signature.args[0].dtype), count)
+    return builder.load(builder.bitcast(first, vector.as_pointer()), align=_ALIGN)
+
+
+def _splat(builder: ir.IRBuilder, value: ir.Value, vector: ir.VectorType) -> ir.Value:
+    """Return a vector that has a number in every place."""
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None)
+    return builder.shuffle_vector(one, one, places)
 
 
 def _addresses(
