@@ -252,7 +252,7 @@ class State:
             if not grown.complete:
                 return self._build_all(parts, merges, edges)
             held = grown.held
-            altered = np.union1d(altered, grown.altered) if len(altered) else grown.altered
+            altered = _both(altered, grown.altered, len(held.stripes.starts))
         place = self.closure.place.noted(altered, held.stripes, self.graph.members.size, self._plan)
         return self._changed(held.stripes, held.used, place, altered, (parts, merges), edges, HERE)
 
@@ -375,6 +375,15 @@ class State:
         if done < 0:
             raise OrderGivenUp
         return merges
+
+
+def _both(altered: Ids, more: Ids, total: int) -> Ids:
+    """Return stripes, of so many, that are in one list or in the other, ascending."""
+    if not len(altered) or not len(more):
+        return altered if len(altered) else more
+    flags = np.zeros(total, np.bool_)
+    flags[altered] = flags[more] = True
+    return np.flatnonzero(flags).astype(np.int32)
 
 
 def _changed(parts: Merges, merges: Merges) -> Ids:

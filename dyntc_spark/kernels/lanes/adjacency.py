@@ -92,7 +92,7 @@ def insert(rows: Adjacency, v: int, w: int) -> None:
 def delete(rows: Adjacency, keys: Offsets, gone: npt.NDArray[np.int8]) -> None:
     """Remove edges, given as ascending keys; ``gone`` is a mark for each vertex, 0 before and after.
 
-    One pass over each row that loses something.
+    A pass over each row that loses something, up to the last that it loses; the last of the row take their places.
     """
     begin = 0
     while begin < len(keys):
@@ -100,13 +100,15 @@ def delete(rows: Adjacency, keys: Offsets, gone: npt.NDArray[np.int8]) -> None:
         while end < len(keys) and keys[end] >> 32 == v:
             gone[keys[end] & _LOW] = 1
             end += 1
-        start, kept = rows.starts[v], 0
-        for place in range(start, start + rows.lengths[v]):
-            w = rows.values[place]
-            if not gone[w]:
-                rows.values[start + kept] = w
-                kept += 1
-        rows.lengths[v] = kept
+        place, last = rows.starts[v], rows.starts[v] + rows.lengths[v] - 1
+        least = last - (end - begin)
+        while place <= last and last > least:
+            if gone[rows.values[place]]:
+                rows.values[place] = rows.values[last]
+                last -= 1
+            else:
+                place += 1
+        rows.lengths[v] = last + 1 - rows.starts[v]
         for k in range(begin, end):
             gone[keys[k] & _LOW] = 0
         begin = end

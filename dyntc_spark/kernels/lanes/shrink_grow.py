@@ -20,12 +20,12 @@ from dyntc_spark.kernels.lanes.slots import (
     COST,
     DOUBTED,
     IN_HEAP,
+    LIVE,
     LOOKED,
     NUMBER,
     QUEUED,
     SLOT_COST,
     STRIPE_COST,
-    USED,
     WORD,
     Scratch,
     View,
@@ -41,8 +41,8 @@ from dyntc_spark.kernels.lanes.stripes import bit_of, number_of
 #: on. COPY: the head starts with the tail's word. JOIN: the tail has become part of the head. EDGE: an edge came.
 LOOK, COPY, JOIN, EDGE = range(4)
 
-#: Predecessors that are looked at one by one; and how many that are known to have no word take as long as one of them.
-FEW_PREDECESSORS, WORDLESS = 16, 8
+#: Predecessors that are looked at one by one; and entries that are passed in the time of a look of a build.
+FEW_PREDECESSORS, ENTRIES_A_LOOK = 16, 8
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -99,13 +99,13 @@ def _announce(labels: Offsets, view: View, events: Events, scratch: Scratch) -> 
 @lean_inner
 def _happen(labels: Offsets, view: View, events: Events, k: int, scratch: Scratch) -> None:
     """Let an event happen."""
-    of, slots, heap, counts = scratch.of, scratch.slots, scratch.heap, scratch.counts
+    of, slots, live, heap, counts = scratch.of, scratch.slots, scratch.live, scratch.heap, scratch.counts
     firsts, words, lanes = view.firsts, view.words, (view.first, view.width, view.ignored)
-    tail = slot_of(of, slots, counts, firsts, words, lanes, events.tails[k])
+    tail = slot_of(of, slots, live, counts, firsts, words, lanes, events.tails[k])
     word, kind = slots[tail, WORD], events.kinds[k]
     if word == _ZERO:
         return
-    head = slot_of(of, slots, counts, firsts, words, lanes, events.heads[k])
+    head = slot_of(of, slots, live, counts, firsts, words, lanes, events.heads[k])
     if kind == EDGE:
         if word & ~slots[head, WORD]:
             slots[head, WORD] |= word
@@ -114,6 +114,9 @@ def _happen(labels: Offsets, view: View, events: Events, k: int, scratch: Scratc
     slots[head, DOUBTED] |= word
     push(slots, heap, counts, labels, head)
     if kind != LOOK:
+        if slots[head, WORD] == _ZERO:
+            live[counts[LIVE]] = head
+            counts[LIVE] += 1
         slots[head, WORD] |= word
     if kind == JOIN:
         slots[tail, WORD] = _ZERO
@@ -128,7 +131,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
     Only bits that were lost before can be lost: a word is looked at for these. Predecessors are looked at one by
     one; if these are many, the lanes are followed to the component instead.
     """
-    of, slots, heap, counts = scratch.of, scratch.slots, scratch.heap, scratch.counts
+    of, slots, live, heap, counts = scratch.of, scratch.slots, scratch.live, scratch.heap, scratch.counts
     firsts, words, lanes = view.firsts, view.words, (view.first, view.width, view.ignored)
     component, after, first, size = members.component, members.after, members.first, members.size
     starts, lengths, targets = out.starts, out.lengths, out.values
@@ -138,25 +141,25 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
         d = np.int64(slots[slot, NUMBER])
         lost = slots[slot, DOUBTED] & slots[slot, WORD] & ~bit_of(d, lanes[0], lanes[1])
         slots[slot, DOUBTED] = _ZERO
-        left = FEW_PREDECESSORS * WORDLESS
-        v = first[d]
-        for _ in range(size[d]):
-            for place in range(in_starts[v], in_starts[v] + in_lengths[v]):
-                if lost == _ZERO or left <= 0:
-                    break
-                u = sources[place]
-                c = np.int64(component[u])
-                if c == d or (in_lengths[u] == 0 and not lanes[0] <= c < lanes[0] + lanes[1]):
-                    left -= 1  # nobody reaches c, which is no lane here: its word is 0
-                    continue
-                left -= WORDLESS
-                lost &= ~slots[slot_of(of, slots, counts, firsts, words, lanes, c), WORD]
-            v = after[v]
-        looked = FEW_PREDECESSORS - left // WORDLESS
-        counts[LOOKED] += looked
-        counts[COST] += looked * SLOT_COST
-        if left <= 0 and lost:
+        if lost == _ZERO:
+            continue
+        looked = _predecessors(after, first, size, in_lengths, d)
+        if looked > FEW_PREDECESSORS:
             lost = _unfounded(members, out, labels, view, scratch, d, lost)
+        else:
+            v = first[d]
+            for _ in range(size[d]):
+                for place in range(in_starts[v], in_starts[v] + in_lengths[v]):
+                    if lost == _ZERO:
+                        break
+                    u = sources[place]
+                    c = np.int64(component[u])
+                    if c == d or (in_lengths[u] == 0 and not lanes[0] <= c < lanes[0] + lanes[1]):
+                        continue  # nobody reaches c, which is no lane here: its word is 0
+                    lost &= ~slots[slot_of(of, slots, live, counts, firsts, words, lanes, c), WORD]
+                v = after[v]
+            counts[LOOKED] += looked
+            counts[COST] += looked * SLOT_COST
         if lost == _ZERO:
             continue
         slots[slot, WORD] &= ~lost
@@ -165,7 +168,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
             for place in range(starts[v], starts[v] + lengths[v]):
                 e = component[targets[place]]
                 if e != d:
-                    next_slot = slot_of(of, slots, counts, firsts, words, lanes, e)
+                    next_slot = slot_of(of, slots, live, counts, firsts, words, lanes, e)
                     slots[next_slot, DOUBTED] |= lost
                     push(slots, heap, counts, labels, next_slot)
             counts[LOOKED] += lengths[v]
@@ -174,7 +177,19 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
 
 
 @lean_inner
-def _unfounded(  # noqa: C901  (the lanes, the entries or keys, then the slots)
+def _predecessors(after: Ids, first: Ids, size: Ids, in_lengths: Ids, d: int) -> int:
+    """Return how many edges lead to the members of a component; of many, some number above `FEW_PREDECESSORS`."""
+    count, v = 0, first[d]
+    for _ in range(size[d]):
+        count += in_lengths[v]
+        if count > FEW_PREDECESSORS:
+            break
+        v = after[v]
+    return count
+
+
+@lean_inner
+def _unfounded(  # noqa: C901, PLR0912  (the lanes, the entries or keys, then the slots)
     members: Members, out: Adjacency, labels: Offsets, view: View, scratch: Scratch, d: int, bits: np.uint64
 ) -> np.uint64:
     """Return those of ``bits`` that no predecessor of ``d`` has, by the edges that leave components with these bits.
@@ -191,28 +206,30 @@ def _unfounded(  # noqa: C901  (the lanes, the entries or keys, then the slots)
             bits &= ~bit_of(c, view.first, view.width)
         left &= left - _ONE
     plain = len(view.words) < len(firsts)
+    counts[COST] += len(firsts) // ENTRIES_A_LOOK
     for k in range(1, len(firsts) if plain else 0):
         c = firsts[0] + number_of(np.int64(firsts[k]), view.width)
         word = bits & (_ONE << np.uint64(firsts[k] - (c - firsts[0]) * view.width))
-        wanted = word != _ZERO and of[c] < 0 and labels[c] > label
+        wanted = word != _ZERO and labels[c] > label and of[c] < 0
         if wanted and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
             bits &= ~word
     for k in range(0 if plain else len(firsts) - 1):
-        if bits == _ZERO:
-            return bits
-        word = view.words[k] & ~view.ignored
-        if word & bits:
+        word = view.words[k] & bits  # which has no lane that is left out
+        if word:
             for c in range(np.int64(firsts[k]), np.int64(firsts[k + 1])):
-                if of[c] >= 0 or labels[c] < label:  # edges lead to smaller labels
+                if labels[c] < label or of[c] >= 0:  # edges lead to smaller labels
                     continue
                 if _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
                     bits &= ~word
                     break
-    for k in range(counts[USED]):
-        c = np.int64(slots[k, NUMBER] & ~IN_HEAP)
-        wanted = slots[k, WORD] & bits != _ZERO and labels[c] > label
-        if wanted and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
-            bits &= ~slots[k, WORD]
+            if bits == _ZERO:
+                return bits
+    for k in range(counts[LIVE]):
+        slot = scratch.live[k]
+        if slots[slot, WORD] & bits:
+            c = np.int64(slots[slot, NUMBER] & ~IN_HEAP)
+            if labels[c] > label and _leads_to(component, after, first, size, starts, lengths, targets, counts, c, d):
+                bits &= ~slots[slot, WORD]
     return bits
 
 
@@ -244,7 +261,7 @@ def _leads_to(
 @lean_inner
 def _grow(members: Members, out: Adjacency, labels: Offsets, view: View, scratch: Scratch) -> None:
     """OR words into successors, predecessors first, until nothing changes."""
-    of, slots, heap, counts = scratch.of, scratch.slots, scratch.heap, scratch.counts
+    of, slots, live, heap, counts = scratch.of, scratch.slots, scratch.live, scratch.heap, scratch.counts
     firsts, words, lanes = view.firsts, view.words, (view.first, view.width, view.ignored)
     component, after, first, size = members.component, members.after, members.first, members.size
     starts, lengths, targets = out.starts, out.lengths, out.values
@@ -257,7 +274,7 @@ def _grow(members: Members, out: Adjacency, labels: Offsets, view: View, scratch
                 e = component[targets[place]]
                 if e == d:
                     continue
-                next_slot = slot_of(of, slots, counts, firsts, words, lanes, e)
+                next_slot = slot_of(of, slots, live, counts, firsts, words, lanes, e)
                 if word & ~slots[next_slot, WORD]:
                     slots[next_slot, WORD] |= word
                     push(slots, heap, counts, labels, next_slot)

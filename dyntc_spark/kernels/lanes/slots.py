@@ -27,7 +27,8 @@ class Scratch(NamedTuple):
     of: Ids  #: by number: its slot, or -1
     slots: Words  #: a row for each slot: `NUMBER`, `BEFORE`, `WORD`, `DOUBTED`
     heap: Offsets  #: slots that are to be looked at, the highest label first: label and slot
-    counts: Offsets  #: `USED`, `QUEUED`, `LOOKED`, `CHANGED`, `COST`
+    counts: Offsets  #: `USED`, `LIVE`, `QUEUED`, `LOOKED`, `CHANGED`, `COST`
+    live: Ids  #: the first so many are slots whose words were not 0 at first, or got a bit by an event
     changed: Queue  #: numbers whose words have changed; empty between two calls
     numbers: Ids  #: what `changed` found: the numbers, ascending
     values: Words  #: and their words
@@ -36,9 +37,9 @@ class Scratch(NamedTuple):
 #: Columns of ``Scratch.slots``: the number, and whether the slot is in the heap; the word as it was; the word as it is;
 #: while shrinking, bits that may be lost.
 NUMBER, BEFORE, WORD, DOUBTED = range(4)
-#: Places in ``Scratch.counts``: slots in use, slots in the heap, words looked at, words changed, and what it took, in
-#: looks of a build.
-USED, QUEUED, LOOKED, CHANGED, COST = range(5)
+#: Places in ``Scratch.counts``: slots in use, those in ``live``, those in the heap, words looked at, words changed, and
+#: what it took, in looks of a build.
+USED, LIVE, QUEUED, LOOKED, CHANGED, COST = range(6)
 #: What it takes to look at a word in a slot, and to begin with a stripe, in looks of a build (about 12 ns).
 SLOT_COST, STRIPE_COST = 6, 80
 IN_HEAP = np.uint64(1 << 40)
@@ -60,7 +61,8 @@ def scratch(size: int) -> Scratch:
         np.full(size, -1, np.int32),
         np.empty((size, 4), np.uint64),
         np.empty((size, 2), np.int64),
-        np.zeros(5, np.int64),
+        np.zeros(6, np.int64),
+        np.empty(size, np.int32),
         new_queue(size),
         np.empty(size, np.int32),
         np.empty(size, np.uint64),
@@ -79,7 +81,14 @@ def kept_word(firsts: Ids, words: Words, width: int, number: int) -> np.uint64:
 
 @lean_inner
 def slot_of(
-    of: Ids, slots: Words, counts: Offsets, firsts: Ids, words: Words, lanes: tuple[int, int, np.uint64], number: int
+    of: Ids,
+    slots: Words,
+    live: Ids,
+    counts: Offsets,
+    firsts: Ids,
+    words: Words,
+    lanes: tuple[int, int, np.uint64],
+    number: int,
 ) -> int:
     """Return the slot of a number; its word is read when it has none yet. ``lanes``: first, width, those left out."""
     slot = int(of[number])
@@ -91,6 +100,8 @@ def slot_of(
         of[number] = slot
         slots[slot, NUMBER], slots[slot, BEFORE] = number, word
         slots[slot, WORD], slots[slot, DOUBTED] = word, _ZERO
+        live[counts[LIVE]] = slot
+        counts[LIVE] += word != _ZERO
     return slot
 
 
@@ -153,6 +164,6 @@ def changed(view: View, scratch: Scratch) -> int:
         values[k] = slots[of[number], WORD] & ~bit_of(number, view.first, view.width)
     for k in range(used):
         of[slots[k, NUMBER]] = -1
-    counts[USED] = 0
+    counts[USED] = counts[LIVE] = 0
     counts[CHANGED] += count
     return count
