@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dyntc_spark.edges import Edges
+from dyntc_spark.edges import Edges, edges_of, keys_of
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
 from tests.engines.lanes_oracle import alike
@@ -96,3 +96,39 @@ def test_single_changes(debian):
         engine.apply(Edges(edges.sources[k : k + 1], edges.targets[k : k + 1]), Edges.of())
     assert alike(engine.descendants(np.arange(n)), before)
     assert engine.stats()["rebuilds"] == 1
+
+
+@pytest.mark.parametrize(
+    ("seed", "batches", "between"),
+    [(1, 12, 12), *(pytest.param(seed, 200, 20, marks=pytest.mark.slow) for seed in (2, 3, 4))],
+)
+def test_batches_of_very_different_sizes(debian, seed, batches, between):
+    """From 1 to 10,000 changes, half of the batches there and back; rows of popular packages get longer and shorter."""
+    edges, (inserted, deleted), _, n = debian
+    engine, rng = Lanes(), np.random.default_rng(seed)
+    engine.init(edges, n)
+    popular = np.bincount(edges.targets).argsort()[-20:]
+    present, away = keys_of(edges), np.zeros(0, np.int64)
+    for k in range(batches):
+        size = int(10 ** rng.uniform(0, 4))
+        gone = rng.choice(present, rng.integers(0, size + 1), replace=False)
+        new = np.concatenate(
+            [
+                rng.choice(away, min(len(away), size - len(gone)), replace=False),
+                (rng.integers(0, n, size // 4) << 32) | rng.choice(popular, size // 4),
+            ]
+        )
+        new = np.setdiff1d(new, present)
+        engine.apply(edges_of(new), edges_of(gone))
+        if k % 2:
+            engine.apply(edges_of(gone), edges_of(new))
+        else:
+            present, away = np.union1d(np.setdiff1d(present, gone), new), np.setdiff1d(np.union1d(away, gone), new)
+        if k % between == between - 1:
+            fits = np.isin(keys_of(deleted), present), ~np.isin(keys_of(inserted), present)
+            real = inserted.where(fits[1]), deleted.where(fits[0])
+            engine.apply(*real)
+            require_as_built(engine)
+            engine.apply(*real[::-1])
+    assert np.array_equal(keys_of(engine.edges), present)
+    require_as_built(engine)

@@ -25,18 +25,16 @@ from dyntc_spark.kernels.lanes.stripes import (
     plain_size,
     revised,
     revised_plain,
-    word_at,
     write_plain,
 )
 
-#: Events that are looked for one by one before a stripe is worked on.
-FEW_EVENTS = 8
 #: Words of a plain stripe that change one by one; where there are more, it is unfolded.
 FEW_WORDS = 8
-#: Edges that a search backwards may look at, for each stripe and event: about as long as it takes to look there.
-LOOKS_A_STRIPE = 16
-#: Stripes from which on a sample is tried before all are worked on, and how many it has, about.
-MANY_STRIPES, SAMPLES = 128, 8
+#: Edges that a search backwards may look at, for each stripe and event: about as long as it takes to look there; and
+#: events that count.
+LOOKS_A_STRIPE, MOST_EVENTS = 16, 16
+#: Stripes from which on a sample is tried before all are worked on; how many it has, about; and one of so many at most.
+MANY_STRIPES, SAMPLES, SAMPLE_PART = 32, 8, 16
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -184,15 +182,18 @@ def _least_cost(stripes: Stripes, numbers: Ids, events: Events, flags: Flags) ->
 
 @lean_inner
 def _mark_concerned(graph: Graph, stripes: Stripes, numbers: Ids, events: Events, begin: int, flags: Flags) -> int:
-    """Mark the stripes from ``begin`` on that may change, of those that are here; return how many they are."""
+    """Mark the stripes from ``begin`` on that may change, of those that are here; return how many they are.
+
+    All of them, when the search backwards takes longer than a look at each.
+    """
     total, present = len(stripes.starts), 0
     for s in range(begin, total):
         present += stripes.lengths[s] >= 0
-    looks = present * LOOKS_A_STRIPE * min(len(events.tails), 2 * FEW_EVENTS)
+    looks = present * LOOKS_A_STRIPE * min(len(events.tails), MOST_EVENTS)
     is_known, count = concerned(graph, numbers, stripes.width, looks, flags), 0
     for s in range(begin, total):
         here = stripes.lengths[s] >= 0
-        flags[s] = here and (flags[s] if is_known else _is_concerned(stripes, s, events))
+        flags[s] = here and (flags[s] or not is_known)  # whoever works on a stripe sees what happens there
         count += flags[s]
     return count
 
@@ -204,7 +205,7 @@ def _sampled(
     """Return what the work on ``count`` stripes takes, about, by a sample of them; 0 where they are few."""
     if count < MANY_STRIPES:
         return 0
-    counts, width, step, seen = scratch.counts, stripes.width, count // SAMPLES, 0
+    counts, width, step, seen = scratch.counts, stripes.width, max(count // SAMPLES, SAMPLE_PART), 0
     cost, looked, known = counts[COST], counts[LOOKED], counts[CHANGED]
     for s in range(len(flags)):
         seen += flags[s]
@@ -216,15 +217,6 @@ def _sampled(
     taken: int = (counts[COST] - cost) * step
     counts[COST], counts[LOOKED], counts[CHANGED] = cost, looked, known
     return taken
-
-
-@lean_inner
-def _is_concerned(stripes: Stripes, s: int, events: Events) -> bool:
-    """Return whether a stripe has a word at the tail of an event; many events are not looked for one by one."""
-    found = len(events.tails) > FEW_EVENTS
-    for tail in events.tails:
-        found = found or tail // stripes.width == s or word_at(stripes, s, np.int64(tail)) != _ZERO
-    return found
 
 
 @lean_inner

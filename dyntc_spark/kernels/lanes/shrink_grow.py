@@ -26,6 +26,7 @@ from dyntc_spark.kernels.lanes.slots import (
     QUEUED,
     SLOT_COST,
     STRIPE_COST,
+    USED,
     WORD,
     Scratch,
     View,
@@ -59,6 +60,8 @@ def changed_words(graph: Graph, view: View, events: Events, shrinking: bool, scr
     """Work out the words of a stripe that change; return how many, and leave them in ``scratch``."""
     labels = graph.order.labels
     _announce(labels, view, events, scratch)
+    if not scratch.counts[USED]:
+        return 0
     if shrinking:
         _shrink(graph.members, graph.out, graph.into, labels, view, scratch)
     else:
@@ -143,8 +146,7 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
         slots[slot, DOUBTED] = _ZERO
         if lost == _ZERO:
             continue
-        looked = _predecessors(after, first, size, in_lengths, d)
-        if looked > FEW_PREDECESSORS:
+        if _predecessors(after, first, size, in_lengths, d) > FEW_PREDECESSORS:
             lost = _unfounded(members, out, labels, view, scratch, d, lost)
         else:
             v = first[d]
@@ -154,12 +156,13 @@ def _shrink(  # noqa: C901  (look at predecessors, then push successors; one loo
                         break
                     u = sources[place]
                     c = np.int64(component[u])
+                    counts[COST] += 1
                     if c == d or (in_lengths[u] == 0 and not lanes[0] <= c < lanes[0] + lanes[1]):
                         continue  # nobody reaches c, which is no lane here: its word is 0
+                    counts[LOOKED] += 1
+                    counts[COST] += SLOT_COST
                     lost &= ~slots[slot_of(of, slots, live, counts, firsts, words, lanes, c), WORD]
                 v = after[v]
-            counts[LOOKED] += looked
-            counts[COST] += looked * SLOT_COST
         if lost == _ZERO:
             continue
         slots[slot, WORD] &= ~lost
