@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 
 #: What Spark calls the workers that run functions; others analyse plans, and need nothing of this.
 WORKERS = "pyspark.worker"
@@ -16,7 +17,8 @@ WORKERS = "pyspark.worker"
 def load() -> None:
     """Import what tasks of every engine import, and let numba load what all kernels share."""
     for name in (WORKERS, "pandas", "pyarrow.compute", "dyntc_spark.engines.registry"):
-        importlib.import_module(name)
+        with suppress(ImportError):  # a task that needs it says so, in Spark's words
+            importlib.import_module(name)
     target = importlib.import_module("numba.core.registry").cpu_target
     target.typing_context.refresh()
     target.target_context.refresh()
