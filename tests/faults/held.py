@@ -117,7 +117,7 @@ def main(kind, work, count, folder):
     with contextlib.ExitStack() as stack:
         if kind == "connect":
             conftest._settings = lambda: settings
-            spark = stack.enter_context(conftest._connect(Path(folder)))
+            spark = stack.enter_context(conftest._connect(Path(folder), {}))
         else:
             spark = session.local(2, memory=MEMORY, config=settings, delta=False)
             stack.callback(spark.stop)

@@ -127,7 +127,7 @@ def test_a_failure_of_a_first_save(writer, tmp_path, breaking, step, after):
     breaking(None)
     assert seen(c) == before
     if step == "confirm":  # it is there, though this closure could not know
-        with pytest.raises(LocationError, match="not attached"):
+        with pytest.raises(LocationError, match="opened from or saved as"):
             c.save(location)
         c = DynamicClosure.open(location, spark=writer)
     elif not (step == "publish" and after):

@@ -147,16 +147,16 @@ def _changes(asked):
 
 def _repr(asked):
     return tuple(
-        map(int, re.match(r"DynamicClosure\((\d+) v.* (\d+) edges; .* version (\d+)\)", repr(asked.closure)).groups())
+        map(int, re.match(r"DynamicClosure\((\d+) v.* (\d+) edges?; .* version (\d+)\)", repr(asked.closure)).groups())
     )
 
 
 def _html(asked):
     text = asked.closure._repr_html_()
     told = re.search(
-        r"<b>DynamicClosure\((\d+) v\D* (\d+) edges; .* version (\d+)\)</b><br>last batch: (.*?)<br>", text
+        r"<b>DynamicClosure\((\d+) v\D* (\d+) edges?; .* version (\d+)\)</b><br>(?:last batch: (.*?)<br>)?", text
     )
-    last = told[4]
+    last = told[4] or ""  # a build is no batch
     counts = tuple(int((re.search(rf"(\d+) {what}\b(?! \w)", last) or [0, 0])[1]) for what in ("inserted", "deleted"))
     return tuple(map(int, told.groups()[:3])), counts
 

@@ -16,7 +16,7 @@ from dyntc_spark.graph.vertices.in_process import VertexTable
 from dyntc_spark.kernels.plain_first import compiling_all
 
 #: Functions of Python that the graph layer may call for a change of one edge, those of numpy and pyarrow among them.
-MOST_CALLS = 200
+MOST_CALLS = 205
 SIZE = 100_000
 
 
