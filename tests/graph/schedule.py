@@ -217,7 +217,10 @@ QUESTIONS = {
     "changes": (_changes, lambda answer, version: answer == (version.changes, len(version.changes))),
     "version": (lambda asked: asked.closure.version, lambda answer, version: answer == version.number),
     "repr": (_repr, lambda answer, version: answer == _size(version)),
-    "html": (_html, lambda answer, version: answer == (_size(version), version.last)),
+    "html": (
+        _html,
+        lambda answer, version: answer == (_size(version), version.last if version.number else (0, 0)),
+    ),
     "stats": (
         _stats,
         lambda answer, version: (
