@@ -142,7 +142,7 @@ def scaled(options: argparse.Namespace) -> Facts:
     """
     found: Facts = {}
     looks: Facts = {}
-    for name, every in dict.fromkeys(SCALED, (1, 2)) | {TWICE: (2,)}.items():
+    for name, every in (dict.fromkeys(SCALED, (1, 2)) | {TWICE: (2,)}).items():
         with graph_file(name, options) as (task, _):
             looks[name] = told(task | {"what": "work"}, None)["work"][0]["looks"]
             for cores in every:

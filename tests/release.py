@@ -69,7 +69,7 @@ NAMED = ("tests/faults", "tests/store/test_power_cut.py", "tests/fuzz", "tests/t
 NAMED += (*SCRIPTS, *THREADS)
 
 STEPS = (
-    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 30, EVERYTHING),
+    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 20, EVERYTHING),
     _slow(
         "kills",
         "writers killed at every step of a commit and at any moment, 110 with Spark and 110 without",
