@@ -97,8 +97,9 @@ def checked(edges: Edges, vertices: int) -> Edges:
 
 
 def effect(inserted: Edges, deleted: Edges, vertices: int, has: Callable[[Edges], Flags]) -> tuple[Edges, Edges]:
-    """Return a batch sorted, each edge once, without insertions of what is there and deletions of what is not."""
-    inserted, deleted = (EdgeSet.of(checked(edges, vertices)).edges for edges in (inserted, deleted))
+    """Return a batch sorted, each edge once, without what changes nothing; an edge on both sides is there in the end."""
+    new, gone = (EdgeSet.of(checked(edges, vertices)) for edges in (inserted, deleted))
+    inserted, deleted = new.edges, gone.minus(new)
     return inserted.where(~has(inserted)), deleted.where(has(deleted))
 
 

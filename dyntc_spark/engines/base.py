@@ -112,7 +112,11 @@ class Engine(Reachability):
 
     @abstractmethod
     def apply(self, inserted: Edges, deleted: Edges) -> None:
-        """Insert and delete edges, as one atomic batch of any shape."""
+        """Insert and delete edges, as one atomic batch of any shape.
+
+        An edge that is there already, or that is to be deleted and is not there, changes nothing. One that is on both
+        sides is there in the end.
+        """
 
     @abstractmethod
     def grow(self, vertices: int) -> None:

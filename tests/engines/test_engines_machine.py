@@ -13,7 +13,8 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
 from dyntc_spark.engines.recompute import Recompute
-from tests.engines.lanes_oracle import as_edges, reached
+from dyntc_spark.engines.registry import ENGINES
+from tests.engines.lanes_oracle import as_edges, as_pairs, reached
 
 MOST = 24
 pairs = st.sets(st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)), max_size=10)
@@ -129,3 +130,17 @@ def test_an_empty_graph():
         engine.init(Edges.of(), 0)
         assert len(engine.descendants([])) == len(engine.ancestors([])) == len(engine.query([], [])) == 0
         assert engine.stats()["pairs"] == 0
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_edges_that_change_nothing(name):
+    """What is there is not inserted again, what is absent is not deleted, and what is on both sides stays."""
+    loops = set() if name == "path_counting" else {(0, 0), (2, 1)}  # that engine is for acyclic graphs
+    engine, edges = ENGINES[name](), {(0, 1), (1, 2)} | loops
+    engine.init(as_edges(edges), 5)
+    batches = [(edges, set()), (set(), {(3, 4), (4, 4)}), ({(0, 1), (3, 4)}, {(0, 1), (3, 4)}), (set(), loops)]
+    for inserted, deleted in [*batches, (set(), {(0, 1)})]:
+        engine.apply(as_edges(inserted), as_edges(deleted))
+        edges = (edges - deleted) | inserted
+        assert as_pairs(engine.edges) == edges
+        assert as_pairs(engine.descendants(np.arange(5))) == reached(edges, 5)

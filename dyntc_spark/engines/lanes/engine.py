@@ -108,7 +108,8 @@ class Lanes(Answering, Engine):
         started = time.perf_counter()
         self._recover()
         n = self.vertices
-        new, gone = distinct(keys_of(checked(inserted, n))), distinct(keys_of(checked(deleted, n)))
+        new, gone = (distinct(keys_of(checked(edges, n))) for edges in (inserted, deleted))
+        new, gone = self._state.effect(new, gone)
         self._failed, self._sides = (new, gone), (len(new) > 0, len(gone) > 0)
         try:
             change = self._state.apply(new, gone)

@@ -28,10 +28,10 @@ from dyntc_spark.engines.lanes.graph import (
     with_room,
 )
 from dyntc_spark.engines.lanes.in_process import APART, BUILT, HERE, NONE, Batch, Change, Closure, Place, TooMany
-from dyntc_spark.kernels.components import contracted, grouped, strong_components
+from dyntc_spark.kernels.components import contracted, grouped, strong_components, without
 from dyntc_spark.kernels.ids import Ids, Offsets
 from dyntc_spark.kernels.lanes import batch, build, slots, steps, stripes
-from dyntc_spark.kernels.lanes.adjacency import keys_in
+from dyntc_spark.kernels.lanes.adjacency import has, keys_in
 from dyntc_spark.kernels.lanes.answers import Version
 from dyntc_spark.kernels.lanes.graph import Graph, Merges, condensed, insert_edges, split
 from dyntc_spark.kernels.lanes.order import put_below
@@ -186,8 +186,13 @@ class State:
 
     # --- batches -----------------------------------------------------------------------------
 
+    def effect(self, inserted: Offsets, deleted: Offsets) -> tuple[Offsets, Offsets]:
+        """Return a batch without what changes nothing; an edge on both sides is there in the end."""
+        out, into = self.graph.out, self.graph.into
+        return inserted[~has(out, into, inserted)], without(deleted[has(out, into, deleted)], inserted)
+
     def apply(self, inserted: Offsets, deleted: Offsets) -> Change:
-        """Change edges, given as ascending keys.
+        """Change edges, given as ascending keys: insert such as are absent, and delete such as are there (`effect`).
 
         Stripes are revised, or all of them are built where that takes fewer looks at words. After an exception
         the closure is as it was, but the working graph must be made again (`restore`).

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dyntc_spark.kernels.compile import compiled, lean
-from dyntc_spark.kernels.ids import Ids, Offsets
+from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes.arrays import copy
 
 #: A row that moves gets room for at least so many.
@@ -92,7 +92,8 @@ def insert(rows: Adjacency, v: int, w: int) -> None:
 def delete(rows: Adjacency, keys: Offsets, gone: npt.NDArray[np.int8]) -> None:
     """Remove edges, given as ascending keys; ``gone`` is a mark for each vertex, 0 before and after.
 
-    A pass over each row that loses something, up to the last that it loses; the last of the row take their places.
+    Each of them is there, and once. A pass over each row that loses something, up to the last that it loses; the last
+    of the row take their places.
     """
     begin = 0
     while begin < len(keys):
@@ -112,6 +113,22 @@ def delete(rows: Adjacency, keys: Offsets, gone: npt.NDArray[np.int8]) -> None:
         for k in range(begin, end):
             gone[keys[k] & _LOW] = 0
         begin = end
+
+
+@compiled
+def has(out: Adjacency, into: Adjacency, keys: Offsets) -> Flags:
+    """Return of each key whether its edge is there: a pass over the row of its tail or of its head, the shorter one."""
+    found = np.zeros(len(keys), np.bool_)
+    for k in range(len(keys)):
+        u, v = keys[k] >> 32, keys[k] & _LOW
+        rows = out
+        if into.lengths[v] < out.lengths[u]:
+            rows, u, v = into, v, u
+        for place in range(rows.starts[u], rows.starts[u] + rows.lengths[u]):
+            if rows.values[place] == v:
+                found[k] = True
+                break
+    return found
 
 
 @compiled
