@@ -62,10 +62,7 @@ STYLE: list[Check] = [
     ("mypy", ["-m", "mypy"], ""),
     ("import layers", ["-c", LINT_IMPORTS], ""),
 ]
-QUICK_CHECKS: list[Check] = [
-    *STYLE,
-    ("short tests without Spark", ["-m", "pytest", "-m", "not spark and not long"], "classic"),
-]
+QUICK: list[Check] = [("short tests without Spark", ["-m", "pytest", "-m", "not spark and not long"], "classic")]
 CHECKS: list[Check] = [
     *STYLE,
     ("known weaknesses of dependencies", ["-m", "tests.audit"], ""),
@@ -101,7 +98,7 @@ def main(arguments: list[str]) -> int:
 def run_tests(arguments: list[str]) -> int:
     """Run pytest with these arguments; without any every check, and with ``--quick`` the short ones."""
     if arguments in ([], ["--quick"]):
-        return run_checks(QUICK_CHECKS, []) if arguments else run_checks(CHECKS, CHECKS_BESIDE)
+        return run_checks(QUICK, STYLE) if arguments else run_checks(CHECKS, CHECKS_BESIDE)
     return call([str(PYTHON), "-m", "pytest", *arguments])
 
 
@@ -110,8 +107,7 @@ def run_checks(checks: list[Check], besides: list[Check]) -> int:
     with tempfile.TemporaryFile("a+", encoding="utf-8") as kept, ThreadPoolExecutor(1) as beside:
         later = beside.submit(outcomes, besides, kept)
         found = outcomes(checks, sys.stdout)
-        if besides:
-            say("waiting for the tests that run beside these")
+        say("waiting for the checks that run beside these")
         found += later.result()
         kept.seek(0)
         shutil.copyfileobj(kept, sys.stdout)

@@ -97,7 +97,7 @@ def checked(edges: Edges, vertices: int) -> Edges:
 
 
 def effect(inserted: Edges, deleted: Edges, vertices: int, has: Callable[[Edges], Flags]) -> tuple[Edges, Edges]:
-    """Return a batch sorted, each edge once, without what changes nothing; an edge on both sides is there in the end."""
+    """Return a batch sorted, each edge once, without what changes nothing; an edge on both sides is inserted."""
     new, gone = (EdgeSet.of(checked(edges, vertices)) for edges in (inserted, deleted))
     inserted, deleted = new.edges, gone.minus(new)
     return inserted.where(~has(inserted)), deleted.where(has(deleted))

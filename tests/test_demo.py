@@ -44,6 +44,7 @@ def test_the_demo_builds_changes_compares_and_draws(part, spark, monkeypatch, tm
     assert all(f">{name}<" in drawn for name in ("vlc-plugin-base", "librist4"))  # the second is new
 
 
+@pytest.mark.long
 def test_answers_that_differ_are_an_error(part, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(demo, "_same", lambda *_: False)
     assert demo.main(str(tmp_path / "picture.svg"), spark=False) == 1

@@ -95,6 +95,7 @@ def dangers(text):
             yield line, call
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOURCES)
 def test_nothing_is_unpickled_or_run(name):
     found = {call: line for line, call in dangers(SOURCES[name].read_text(encoding="utf-8"))}
@@ -200,6 +201,7 @@ def check_forged_edges(data):
 FORGERIES = {"a block": check_forged_block, "edges": check_forged_edges}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", FORGERIES)
 @settings(max_examples=100)
 @given(st.data())

@@ -37,6 +37,7 @@ def shortcuts(text):
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOURCES)
 def test_no_source_goes_around_the_dataframe_api(name):
     assert list(shortcuts(SOURCES[name].read_text(encoding="utf-8"))) == []
@@ -75,6 +76,7 @@ except SessionError as error:
 """
 
 
+@pytest.mark.long
 def test_everything_is_imported_and_a_closure_works_without_py4j(monkeypatch):
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     ran = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)

@@ -26,10 +26,12 @@ def run(python, *words, **options):
     return ran.stdout
 
 
+@pytest.mark.long
 def test_what_needs_no_spark_does_not_import_it(tmp_path):
     assert run(sys.executable, tmp_path, "--in-process").endswith("shop → django → asgiref\n")
 
 
+@pytest.mark.long
 def test_without_pyspark(tmp_path):
     assert len(REFUSAL.findall(run(sys.executable, tmp_path, "--absent"))) == 10
 

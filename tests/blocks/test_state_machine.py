@@ -115,6 +115,7 @@ def run(*backends, examples, steps):
     )
 
 
+@pytest.mark.long
 def test_the_local_backend_against_numpy(local_backend):
     run(local_backend, examples=50, steps=30)
 

@@ -115,6 +115,7 @@ def test_answers_to_many(run):
     assert "vertices                        4\n" in run("stats", "deps")[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -315,6 +316,7 @@ def test_a_bug_does_not_look_like_a_no(run, monkeypatch):
     assert (code, "ZeroDivisionError" in err) == (2, True)
 
 
+@pytest.mark.long
 def test_a_pipe_from_end_to_end(folder):
     dyntc = [sys.executable, "-m", "dyntc_spark"]
     text = "op,src,dst\ninsert,d,e\n"
@@ -344,6 +346,7 @@ def test_delta_in_and_out(run):
     assert tables.read("pairs.delta").num_rows == 6
 
 
+@pytest.mark.long
 def test_no_java_is_needed(folder):
     """A process that would not find Java saves, changes, asks, goes back and clears."""
     script = """
@@ -364,6 +367,7 @@ assert "py4j.java_gateway" not in sys.modules or not __import__("pyspark").Spark
     assert folder
 
 
+@pytest.mark.long
 def test_a_command_imports_nothing_that_it_does_not_use(folder):
     """Imports of pandas, scipy's BLAS and cffi would take longer than the answer; others still find them."""
     script = """

@@ -74,6 +74,7 @@ def test_large_components_are_born_and_broken(n, degree):
     assert len(set(largest)) > 1
 
 
+@pytest.mark.long
 def test_a_cycle_is_closed_and_opened_by_one_edge(backend):
     n = 80
     chain = [(v, v + 1) for v in range(n - 1)]
@@ -83,6 +84,7 @@ def test_a_cycle_is_closed_and_opened_by_one_edge(backend):
         pair.check()
 
 
+@pytest.mark.long
 def test_hamiltonian_cycles_inserted_and_deleted_in_random_order():
     """Paths in random order found most errors of the paper's text; here they close."""
     for seed in range(10):
@@ -217,6 +219,7 @@ def test_an_init_that_fails_changes_nothing(monkeypatch):
     pair.check()
 
 
+@pytest.mark.long
 def test_growth_appends_stripes_and_builds_nothing(backend):
     """200 and 500 are beyond the room that a build leaves, and that the growth before leaves."""
     pair = Pair(3, [(0, 1), (1, 0)], backend, seed=1, epsilon=0.1)  # every update folds those before it
@@ -241,6 +244,7 @@ def test_growth_appends_stripes_and_builds_nothing(backend):
         pair.engine.grow(7)
 
 
+@pytest.mark.long
 def test_growth_without_a_certificate_draws_the_primes_that_it_needs():
     engine = Algebraic(seed=1, verify=False)
     engine.init(Edges.of([0], [1]), 2)
@@ -263,6 +267,7 @@ def many_changes(rng, n):
     return cycle, [(int(x), int(y)) for x, y in rng.integers(n, size=(n, 2))]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_reach")
 @pytest.mark.parametrize("build_seconds", [0.0, 1e9])
 def test_batches_beyond_the_reach_are_split_or_built_whichever_is_faster(build_seconds):
@@ -348,7 +353,7 @@ class Script(RuleBasedStateMachine):
         assert inverse_holds(self.pair.engine)
 
 
-TestScript = Script.TestCase
+TestScript = pytest.mark.long(Script.TestCase)
 TestScript.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
 
 

@@ -107,6 +107,7 @@ def two_components(rng):
     return {tuple(pair) for pair in np.concatenate(pairs).tolist()}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("low")
 def test_the_engine_inverts_large_components():
     edges = two_components(np.random.default_rng(7))

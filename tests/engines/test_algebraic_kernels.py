@@ -57,6 +57,7 @@ def dense(n, rows, columns, values):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("degree", [0.5, 1.0, 1.6, 4.0])
 def test_sweep_and_merge_give_the_inverse(degree):
     for seed in range(6):
@@ -124,6 +125,7 @@ def test_weights_are_spread_and_follow_the_salt():
         assert (other == found[1:]).mean() < 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "density"), [(1, 1.0), (9, 0.1), (30, 0.05), (40, 0.5), (150, 0.05), (150, 0.01)])
 def test_solved(size, density):
     rng = np.random.default_rng(size)

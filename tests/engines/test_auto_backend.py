@@ -41,6 +41,7 @@ def scattered(n, seed=1):
     return Edges.of(*np.divmod(keys, n))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["auto", "local"])
 def test_auto_never_leaves_lanes(backend):
     """A chain gets and loses its last vertex: every row changes, by one pair."""

@@ -32,6 +32,7 @@ def made(x, size, depth):
     return build(Edges.of(*np.nonzero(x)), Grid.square(n, n, size), depth, LocalBackend(), here=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 def test_munro_is_a_decremental_closure(depth):
     """After each deletion the whole state is that of a fresh build, counts included."""

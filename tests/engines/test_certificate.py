@@ -83,6 +83,7 @@ def drive(seed, batches, n=25, **options):
     return wrong, engine
 
 
+@pytest.mark.long
 def test_wrong_answers_appear_without_verification_and_never_with_it():
     wrong = repairs = 0
     for seed in range(6):
@@ -96,6 +97,7 @@ def test_wrong_answers_appear_without_verification_and_never_with_it():
     assert repairs >= 6
 
 
+@pytest.mark.long
 def test_batches_are_repaired_too():
     """A prime of 8 bits hides some pair after a few batches, not at once."""
     repairs = 0

@@ -101,6 +101,7 @@ def check_products(engine):
         assert np.array_equal(arrays[name], sum((arrays[s] > 0).astype(int) for s in summands)), name
 
 
+@pytest.mark.long
 def test_every_product_counts_what_it_should():
     for seed in range(3):
         play(lambda: DivideConquer(size=2), seed, (2, 4, 5), length=8, check=check_products)

@@ -65,6 +65,7 @@ def test_records_tell_beforehand_what_one_more_takes():
         assert records.bytes == expected
 
 
+@pytest.mark.long
 def test_a_phase_ends_before_its_records_take_too_much(monkeypatch):
     """Of a state on Spark, also where so many records are asked for."""
     n, plain, script = 9, Plain(9), []
@@ -86,6 +87,7 @@ def test_a_phase_ends_before_its_records_take_too_much(monkeypatch):
     assert engine.records.used == 0  # the last one began another phase
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [Logarithmic, DivideConquer, Centres])
 def test_a_reset_that_would_read_too_much_begins_again(make, monkeypatch):
     hand_over(monkeypatch)

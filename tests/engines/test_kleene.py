@@ -40,6 +40,7 @@ def make(request):
     return EVERY[request.param]
 
 
+@pytest.mark.long
 def test_random_scripts(make):
     for seed in range(6):
         play(make, seed, SMALL, length=12)
@@ -60,6 +61,7 @@ def test_larger_graphs(make):
         play(make, seed, (33, 48), length=20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cycle", [False, True])
 def test_hamiltonian_paths(make, cycle):
     for seed, n in enumerate((5, 8)):
@@ -112,6 +114,7 @@ def test_insertions_only(make):
     follow(make(), steps, n)
 
 
+@pytest.mark.long
 def test_deletions_only(make):
     n, rng = 8, np.random.default_rng(7)
     x = rng.random((n, n)) < 0.3
@@ -221,6 +224,7 @@ def test_bad_input_changes_nothing(make):
         Centres(most_records=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine_class", [Logarithmic, DivideConquer, Centres])
 def test_a_batch_is_all_or_nothing(engine_class, monkeypatch):
     """Whichever superstep of a batch fails, the answers are as before, and the next batch succeeds."""

@@ -49,6 +49,7 @@ def script(seed, width, batches=12, most_looks=None):
         before = require_right(engine, edges, n, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", range(1, 65))
 def test_every_width(width):
     script(seed=width, width=width)
@@ -96,6 +97,7 @@ def test_batches_that_shrink_to_the_smallest_that_fails(start, batches, width):
         before = require_right(engine, edges, 12, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [7, 64])
 def test_a_giant_component_is_made_and_broken_by_one_edge(width):
     n = 200
@@ -114,6 +116,7 @@ def test_a_giant_component_is_made_and_broken_by_one_edge(width):
         assert engine.stats()["components"] == n
 
 
+@pytest.mark.long
 def test_a_path_in_random_order_edge_by_edge():
     n = 60
     walk = drawing(6).sample(range(n), n)
@@ -288,6 +291,7 @@ def test_components_get_new_numbers_when_entries_have_grown(monkeypatch):
     require_right(engine, edges, 200)
 
 
+@pytest.mark.long
 def test_sparse_stripes_keep_plain_numbers():
     draw = np.random.default_rng(8)
     sources, targets = np.repeat(np.arange(2000), 6), 2000 + draw.integers(0, 60_000, 12_000)
@@ -317,6 +321,7 @@ def test_an_order_that_is_dear_to_repair_is_given_up():
     assert engine.stats()["largest_component"] == n + 1
 
 
+@pytest.mark.long
 def test_changes_after_a_build_with_other_numbers(monkeypatch):
     """The old stripes are still there to be compared: nothing is built again, and changes are never unknown."""
     monkeypatch.setattr(lanes_state, "MOST_PASSES", 0)

@@ -161,6 +161,7 @@ def backend(request):
     return LocalBackend() if request.param == "local" else SparkBackend(request.getfixturevalue("spark"))
 
 
+@pytest.mark.long
 def test_hamiltonian_paths_inserted_and_deleted_in_random_order():
     """The script that found most errors of the paper's text."""
     for seed in range(20):

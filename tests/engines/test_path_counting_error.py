@@ -63,6 +63,7 @@ def test_observed_rate_of_wrong_no_agrees_with_theory():
     assert rates.max() <= bound
 
 
+@pytest.mark.long
 def test_yes_is_always_right():
     """Whatever the primes, and after any updates."""
     for seed in range(30):
@@ -150,6 +151,7 @@ def test_exact_and_at_least():
     assert found.counts == true
 
 
+@pytest.mark.long
 def test_numbers_beyond_floating_point():
     """2^1200 paths: no floating point number bounds them, so 2^n does, and none is called exact."""
     edges, n = ladder(1200)

@@ -48,6 +48,7 @@ def as_edges(pairs):
     return Edges.of([v for v, _ in sorted(pairs)], [w for _, w in sorted(pairs)])
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(edge_sets, st.lists(st.tuples(edge_sets, edge_sets), max_size=4), st.integers(0, 3))
 def test_any_sequence_of_batches(start, batches, growth):

@@ -161,6 +161,7 @@ def kills(delta, tmp_path):
     return Kills(delta, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, pytest.param(110, marks=pytest.mark.slow)])
 def test_a_writer_without_spark_is_killed_at_any_moment(tmp_path, count):
     with without_spark():

@@ -45,6 +45,7 @@ def begun(spark, location):
     return c
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_failure_at_each_step(writer, tmp_path, breaking, monkeypatch, caplog, case):
     what, step, after = case
@@ -138,6 +139,7 @@ def test_a_failure_of_a_first_save(writer, tmp_path, breaking, step, after):
     assert seen(DynamicClosure.open(location, spark=writer)) == seen(c)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", CHECKPOINTED)
 def test_a_failure_of_a_repair(writer, tmp_path, breaking, step, after):
@@ -156,6 +158,7 @@ def test_a_failure_of_a_repair(writer, tmp_path, breaking, step, after):
     assert seen(DynamicClosure.open(location, spark=writer)) == seen(again)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_a_vacuum_that_stops_half_way(writer, tmp_path, monkeypatch, count):
     """The tables are cleared one after the other: after any of them a version that was kept can be opened."""

@@ -24,6 +24,7 @@ COUNT, MANY = 5, 60
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+@pytest.mark.long
 def test_two_processes_without_spark(tmp_path):
     with without_spark():
         race(None, str(tmp_path / "deps"), {"one": ("disk", 20), "two": ("disk", 20)})

@@ -152,6 +152,7 @@ def test_an_edge_that_would_close_a_cycle():
         c.insert([("a", "new"), ("new", "a")])  # "new" has the number that "b" had
 
 
+@pytest.mark.long
 def test_names_of_views():
     c = DynamicClosure.from_edges([(1, 2)])
     with pytest.raises(IdentifierError, match=r"got 'a-b'\. The views are called <prefix>_edges"):
@@ -196,6 +197,7 @@ print("fine")
 """
 
 
+@pytest.mark.long
 def test_a_session_that_was_closed():
     ran = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, text=True, check=False)
     assert ran.stdout == "fine\n", ran.stderr

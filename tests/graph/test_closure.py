@@ -268,6 +268,7 @@ def test_importing_the_package_is_cheap():
         _ = dyntc_spark.nothing
 
 
+@pytest.mark.long
 def test_no_session_is_started_without_need():
     code = (
         "from dyntc_spark import DynamicClosure; from pyspark.sql import SparkSession\n"

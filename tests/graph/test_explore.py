@@ -142,6 +142,7 @@ def test_the_last_batch_is_there():
     assert (batch["version"], batch["cut"]) == (1, False)
 
 
+@pytest.mark.long
 def test_at_a_location_the_last_batches_are_there(tmp_path):
     closure = DynamicClosure.from_edges([("a", "b"), ("b", "c")])
     closure.save(str(tmp_path / "deps"))
@@ -203,6 +204,7 @@ def test_what_is_not_counted_is_said(spark, monkeypatch):
     assert data_of(DynamicClosure.from_edges(edges).explore())["uncounted"] is None
 
 
+@pytest.mark.long
 def test_a_page_stays_small(monkeypatch):
     long = [("<" * 5_000 + str(n), "x") for n in range(2_000)]
     page = DynamicClosure.from_edges(long).explore()

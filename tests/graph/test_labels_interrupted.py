@@ -131,6 +131,7 @@ def test_interrupts_anywhere(seed, monkeypatch):
 # --- at a location --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["the first closure", "the second closure", "the graph"])
 def test_a_batch_that_is_durable_is_not_lost_to_its_writer(where, location, monkeypatch):
     g = LabelledGraph.from_edges(STAFF)

@@ -57,6 +57,7 @@ def test_a_graph_that_is_opened_goes_on(location):
     same(opened, g)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_any_sequence(seed, location, monkeypatch):
     monkeypatch.setattr(labelled_store, "COMPACT_VERSIONS", 4)
@@ -154,6 +155,7 @@ def test_a_write_that_fails_leaves_the_graph_as_it_was(step, after, location, mo
     same(LabelledGraph.open(location), g)
 
 
+@pytest.mark.long
 def test_vertices_of_other_types(tmp_path):
     day = dt.date(2026, 3, 2)
     for number, (a, b) in enumerate(
@@ -215,6 +217,7 @@ def test_saving_where_the_graph_is_writes_nothing(location, tmp_path):
     same(LabelledGraph.open(location), g)
 
 
+@pytest.mark.long
 def test_damaged_files_are_refused(location, tmp_path):
     g = LabelledGraph.from_edges(STAFF)
     g.save(location)
@@ -267,6 +270,7 @@ def test_a_batch_whose_fate_was_not_known_is_sent_again(location, monkeypatch):
     assert g.apply(batch, batch_id="a").version == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stopped", [False, True])
 def test_old_versions_go(location, monkeypatch, stopped):
     g = LabelledGraph.from_edges(STAFF, vertices=["carol"])

@@ -191,6 +191,7 @@ def test_any_sequence():
     run(Machine, 25)
 
 
+@pytest.mark.long
 def test_any_sequence_at_a_location():
     run(StoredMachine, 8)
 

@@ -90,6 +90,7 @@ def test_a_long_cycle_and_a_large_component():
 # --- what the closure tells ------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=10)
 @given(edges=EDGES)
@@ -177,6 +178,7 @@ def seen(c):
     return told, rows(c.arrow.pairs()), rows(c.arrow.edges()), rows(c.arrow.vertices()), rows(c.arrow.changes())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=12)
 @given(edges=EDGES, scripts=st.lists(CHANGES, min_size=1, max_size=3))

@@ -28,6 +28,7 @@ def require(closure, version):
     assert told == (version.number, version.inserted, version.deleted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("question", ["edges", "pairs", "repr"])
 def test_a_batch_while_one_question_is_asked(question):
     seed = len(question)

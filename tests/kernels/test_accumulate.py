@@ -77,6 +77,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bits", "counts", "residues"])
 @quick
 @given(shape=st.tuples(SIZES, SIZES), steps=STEPS, seed=st.integers(0, 2**32 - 1))

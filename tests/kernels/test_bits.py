@@ -108,6 +108,7 @@ def test_take(seed, rows, columns, taken):
         check(bits.take_columns(words, columns, chosen), plain[:, chosen])
 
 
+@pytest.mark.long
 @given(seeds, sizes | st.just(600), st.just(1) | sizes, sizes | st.integers(500, 700), densities)
 @thorough
 def test_product(seed, m, k, n, density):

@@ -21,6 +21,7 @@ print(json.dumps([sum(bits._count.stats.cache_hits.values()), sum(bits._count.st
 """
 
 
+@pytest.mark.long
 def test_a_second_process_loads_what_the_first_compiled(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     hits_and_misses = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dyntc_spark.edges import Edges
 from dyntc_spark.engines.lanes.engine import Lanes
@@ -27,6 +28,7 @@ def in_blocks(held, shift):
     return found
 
 
+@pytest.mark.long
 def test_an_index_follows_the_stripes():
     draw = np.random.default_rng(1)
     ends = np.sort(draw.integers(0, N, (2, 700)), axis=0)

@@ -80,6 +80,7 @@ def test_damage_is_refused(version, damage, said):
         Block.decode(damage(data))
 
 
+@pytest.mark.long
 def test_questions_to_some_stripes(version):
     held, every = version.stripes, rows(version.stripes)
     size, draw = version.members.size, np.random.default_rng(6)

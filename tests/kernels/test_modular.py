@@ -143,6 +143,7 @@ def test_rank_update(p, shape, seed, layout, sign, strided):
     assert_residues(m, wanted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("p", PRIMES)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 9), (9, 2), (9, 5)])
 def test_worst_sums_at_the_borders_of_slabs(p, shape):
@@ -172,6 +173,7 @@ def test_one_slab_too_long_would_be_wrong():
     assert_residues(modular.product(a, a.T, p), wanted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("p", [8388593, 67108859])
 @pytest.mark.parametrize("shape", [(1, 70000, 2), (2, 70000, 1), (4, 3000, 600), (300, 40, 300)])
 def test_long_and_wide_products(p, shape):

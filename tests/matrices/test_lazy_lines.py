@@ -51,6 +51,7 @@ def test_combine(seed, modulus):
     expect(found, base[1] + product(choice[1], lines[1]), modulus)
 
 
+@pytest.mark.long
 @given(seeds, moduli)
 def test_substitute(seed, modulus):
     """X = B + C·X, for a strictly triangular C in a shuffled order."""

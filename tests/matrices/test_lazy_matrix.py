@@ -80,6 +80,7 @@ def compare(matrix, twin, rng):
     assert (matrix.columns(columns) == twin.shown[..., columns]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ring", RINGS.values(), ids=RINGS)
 @pytest.mark.parametrize("worst_case", [False, True])
 @pytest.mark.parametrize("epsilon", [None, 0, 0.5, 1])
@@ -181,6 +182,7 @@ def test_epsilon_follows_measured_costs():
     assert matrix.capacity == int(300**0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["same", "random"])
 def test_worst_case_bounds_the_work_of_every_update(order):
     """No update forms more products than its share of a rebuild and one piece beyond it."""

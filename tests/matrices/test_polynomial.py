@@ -24,6 +24,7 @@ def checked(polynomial, history):
     compare(polynomial, history)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", [2, 64])
 def test_every_product_counts_what_the_guarantee_says_after_each_operation(form, size):
@@ -32,6 +33,7 @@ def test_every_product_counts_what_the_guarantee_says_after_each_operation(form,
         run(polynomial, np.random.default_rng(seed), 18, checked)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["product", "square", "section 5", "section 6, Q"])
 def test_without_lazy_set_the_value_is_exact_however_reset_works(form):
     def exact(polynomial, history):
@@ -81,6 +83,7 @@ def test_the_papers_loops_for_degree_2_say_the_same_about_every_matrix(n):
                 assert np.array_equal(dense(p.state, f"Prod_{a + 1}"), prod)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["degree 3", "degree 4", "section 5", "section 6, Q", "section 6, E"])
 def test_the_papers_chains_say_the_same(form):
     expression, shapes = FORMS[form]
@@ -99,6 +102,7 @@ def test_the_papers_chains_say_the_same(form):
                     assert np.array_equal(dense(p.state, f"{side}_{a + 1}_{b}_{j}"), chain.prod[0])
 
 
+@pytest.mark.long
 def test_state_machine():
     run_state_machine_as_test(
         machine(lambda form: BooleanPolynomial(*FORMS[form], size=2, rebuild_share=NEVER)),

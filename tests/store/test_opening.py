@@ -51,6 +51,7 @@ def test_the_closure_is_taken_from_the_checkpoint(tmp_path):
     assert pairs(opened) == recomputed(opened)
 
 
+@pytest.mark.long
 def test_the_log_is_played_on_it(tmp_path):
     """Batches, vertices that go and whose numbers others get, and checkpoints in between."""
     location, draw = str(tmp_path / "deps"), random.Random(7)  # noqa: S311  (nothing secret)
@@ -92,6 +93,7 @@ def test_an_older_location_stays_without_parts(tmp_path, monkeypatch):
     require_same(location, c)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["another word", "no file", "cut off"])
 def test_damaged_runs_are_told_and_built_again(tmp_path, caplog, monkeypatch, how):
     location = str(tmp_path / "deps")

@@ -88,6 +88,7 @@ def last_entry(folder, table):
     return max((folder / table / "_delta_log").glob("*.json"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [empty, remove, cut, cut_at_a_line, remove_all_of_it])
 def test_the_last_entry_of_commits(at, how):
     if how is remove_all_of_it and session.is_connect(at.spark):

@@ -187,7 +187,7 @@ class State:
     # --- batches -----------------------------------------------------------------------------
 
     def effect(self, inserted: Offsets, deleted: Offsets) -> tuple[Offsets, Offsets]:
-        """Return a batch without what changes nothing; an edge on both sides is there in the end."""
+        """Return a batch without what changes nothing; an edge on both sides is inserted."""
         out, into = self.graph.out, self.graph.into
         return inserted[~has(out, into, inserted)], without(deleted[has(out, into, deleted)], inserted)
 
