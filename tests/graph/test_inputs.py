@@ -213,5 +213,6 @@ def test_a_word_is_no_list_of_vertices():
 def test_a_table_of_the_catalog_by_its_name(spark):
     spark.createDataFrame([("a", "b"), ("b", "c")], "src string, dst string").createOrReplaceTempView("deps_in")
     assert DynamicClosure.from_edges("deps_in", spark=spark).reaches("a", "c")
-    with pytest.raises(InputError, match=r"name of a table in Spark's catalog.*got 'edges\.csv'.*A file is read first"):
-        DynamicClosure.from_edges("edges.csv", spark=spark)
+    for name in ("edges.csv", "half of a pair: \ud800"):
+        with pytest.raises(InputError, match=r"table in Spark's catalog.*got '(edges|half).*A file is read first"):
+            DynamicClosure.from_edges(name, spark=spark)

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 def named_table(spark: SparkSession, name: str) -> DataFrame:
     """Return a table of Spark's catalog by its name."""
     try:
+        name.encode()  # half of a surrogate pair would break the connection to the JVM
         found = spark.table(name)
         found.columns  # noqa: B018  (Spark Connect looks the name up only now)
-    except spark_errors.PySparkException as error:
+    except (UnicodeEncodeError, spark_errors.PySparkException) as error:
         raise InputError(
             "the name of a table in Spark's catalog, such as 'main.lineage.edges'",
             f"{name!r:.200}: {brief(error)}",
