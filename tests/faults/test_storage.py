@@ -112,8 +112,13 @@ def test_a_location_that_takes_no_writes(writer, disk):
 # --- files that are not what was written -----------------------------------------------------
 
 
-def newest(folder, pattern):
-    return max(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+def newest(paths):
+    return max(paths, key=lambda path: path.stat().st_mtime_ns)
+
+
+def newest_rows(folder):
+    """Return the newest file of a table's rows; it may be in the folder of a partition."""
+    return newest(path for path in folder.rglob("*.parquet") if path.parent.name != "_delta_log")
 
 
 def truncate(path):
@@ -156,13 +161,11 @@ def refused(spark, location, c, act=DynamicClosure.open, *, may_be_harmless):
     return None
 
 
-def damage(folder, pattern, how, *, sidecar):
-    path = newest(folder, pattern)
+def damage(path, how, *, sidecar):
     how(path)
     checksum = path.with_name(f".{path.name}.crc")
     if not sidecar:
         checksum.unlink(missing_ok=True)  # other storage has none
-    return path
 
 
 def history(spark, location):
@@ -182,7 +185,8 @@ def history(spark, location):
 def test_a_damaged_file_of_a_checkpoint(writer, tmp_path, table, how, sidecar):
     location = str(tmp_path / "deps")
     c = history(writer, location)
-    path = damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=sidecar)
+    path = newest_rows(tmp_path / "deps" / table)
+    damage(path, how, sidecar=sidecar)
     harmless = table == "runs" or (how in FLIPS and not sidecar)  # runs follow from vertices: they are built again
     error = refused(writer, location, c, may_be_harmless=harmless)
     assert error is None or path.name in str(error) or table in str(error)
@@ -201,9 +205,9 @@ def test_a_damaged_file_without_which_there_is_no_answer(writer, tmp_path, table
     """What only this file had is gone: an error that names it, and once it is put back all is well."""
     location = str(tmp_path / "deps")
     c = history(writer, location)
-    path = newest(tmp_path / "deps" / table, "*.parquet")
+    path = newest_rows(tmp_path / "deps" / table)
     content = path.read_bytes()
-    damage(tmp_path / "deps" / table, "*.parquet", how, sidecar=False)
+    damage(path, how, sidecar=False)
     for act in (DynamicClosure.open, DynamicClosure.repair):
         error = refused(writer, location, c, act, may_be_harmless=how in FLIPS)
         assert error is None or table in str(error)
@@ -217,10 +221,10 @@ def test_a_damaged_file_without_which_there_is_no_answer(writer, tmp_path, table
 def test_a_damaged_file_of_the_log_of_delta(writer, tmp_path, table, how):
     location = str(tmp_path / "deps")
     c = history(writer, location)
-    path = newest(tmp_path / "deps" / table / "_delta_log", "*.json")
+    path = newest((tmp_path / "deps" / table / "_delta_log").glob("*.json"))
     content = path.read_bytes()
     before = seen(c)
-    damage(tmp_path / "deps" / table / "_delta_log", "*.json", how, sidecar=False)
+    damage(path, how, sidecar=False)
     other = writer.newSession() if hasattr(writer, "newSession") else writer  # Delta remembers what it has read
     try:
         opened = DynamicClosure.open(location, spark=other)
