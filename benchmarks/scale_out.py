@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS, Line, report
+from benchmarks.harness import RESULTS, Line, commit, report
 from benchmarks.scale_out_driver import GRAPHS, Facts, median
 from benchmarks.suite import memory
 from benchmarks.suite.cluster import cluster
@@ -267,6 +267,7 @@ def run(*, quick: bool = False, arguments: list[str] | None = None) -> bool:
         print(f"{name} …", flush=True)
         found = scaled(options) if name == CORES else measured(name, options)
         about = {"workers": options.workers, "executor": options.executor_memory, "driver": options.driver_memory}
+        about["commit"] = commit()
         file = options.folder / f"{suite}-{name}.json"
         file.write_text(json.dumps(found | {"about": about}, indent=1), encoding="utf-8")
     results = {

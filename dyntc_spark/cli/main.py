@@ -240,7 +240,7 @@ def _bench(commands: Commands) -> None:
         commands,
         "bench",
         "compare all engines and other systems, or measure one engine on your graph",
-        "  dyntc bench                       the suite: minutes; --full: for the tables, hours\n"
+        "  dyntc bench                       the suite: minutes; --full: for the tables, an hour\n"
         "  dyntc bench literature --graphs FOLDER    closures that papers measure, beside published seconds\n"
         "  dyntc bench --engine lanes        one engine, on the packages of a Debian release\n"
         "  dyntc bench --engine recompute --edges edges.parquet --changes changes.parquet",

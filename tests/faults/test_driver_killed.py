@@ -153,6 +153,12 @@ class Kills:
                 writer.end()
         return self.check()
 
+    def tell(self, count, where, closure):
+        """Print what `tests.release` shows, and what was going on at the kills."""
+        lost = f"{self.published_unacknowledged} published but not acknowledged"
+        print(f"\n{count} kills {where}: {closure.version} versions, {lost}")
+        print("last thing begun or done before the kill:", dict(self.hits.most_common()))
+
 
 @pytest.fixture
 def kills(delta, tmp_path):
@@ -167,22 +173,19 @@ def test_a_writer_without_spark_is_killed_at_any_moment(tmp_path, count):
     with without_spark():
         kills = Kills(None, tmp_path)
         closure = kills.run(count)
-        print(f"\n{count} kills, {closure.version} versions, {dict(kills.hits.most_common())}")
-        print(f"published but not acknowledged: {kills.published_unacknowledged}")
+        kills.tell(count, "without Spark", closure)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [int(os.environ.get("DYNTC_KILLS", "110"))])
 def test_a_writer_is_killed_at_any_moment(kills, count):
-    started = time.perf_counter()
     closure = kills.run(count)
     spark, location = kills.spark, kills.location
     tables = {name: spark.read.format("delta").load(f"{location}/{name}") for name in ("log", "vertices", "runs")}
     published = spark.read.format("delta").load(f"{location}/commits").select("token")
     orphans = {name: table.join(published, "token", "left_anti").count() for name, table in tables.items()}
-    print(f"\n{count} kills in {time.perf_counter() - started:.0f} s, {closure.version} versions")
-    print("last thing begun or done before the kill:", dict(kills.hits.most_common()))
-    print(f"published but not acknowledged: {kills.published_unacknowledged}; rows that count for nothing: {orphans}")
+    kills.tell(count, "with Spark", closure)
+    print(f"rows that count for nothing: {orphans}")
     if count > 50:
         assert set(steps.STEPS) <= set(kills.hits), "every step was hit"
         assert orphans["log"], "some were hit between the log and its publication"
