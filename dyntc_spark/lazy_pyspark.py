@@ -8,6 +8,7 @@ is imported itself, but for the names of its types: what runs goes through the m
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from pyspark import sql
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F  # noqa: N812  (Spark's own convention)
+    from pyspark.sql.types import StructType
     from typing_extensions import TypeIs
 
-__all__ = ["F", "is_frame", "is_loaded", "pyspark_module", "spark_errors", "sql"]
+__all__ = ["F", "is_frame", "is_loaded", "pyspark_module", "row_type", "spark_errors", "sql"]
 
 
 def pyspark_module(name: str) -> Any:  # noqa: ANN401  (a module is whatever it holds)
@@ -63,6 +65,21 @@ def is_frame(value: object) -> TypeIs[DataFrame]:
     False
     """
     return isinstance(value, getattr(sys.modules.get("pyspark.sql"), "DataFrame", ()))
+
+
+@cache
+def row_type(columns: str) -> StructType:
+    """Return the type of rows with these columns, which SQL's words name; Spark parses them once a process.
+
+    Examples
+    --------
+    >>> from dyntc_spark import session
+    >>> spark = session.local()
+    >>> row_type("first int, payload binary").names
+    ['first', 'payload']
+    """
+    found: StructType = pyspark_module("pyspark.sql.types").StructType.fromDDL(columns)
+    return found
 
 
 class _Lazy:

@@ -93,7 +93,7 @@ class LocalCheckpoint(Lineage):
             # Under adaptive execution, shuffles run here already. A query of Spark Connect would fill a lazy
             # checkpoint and leave its lineage as it is: after some 150 updates the JVM's stack overflows.
             kept = frame.localCheckpoint(eager=is_connect(frame.sparkSession))
-            return kept, _reports(kept).toArrow()
+            return kept, _reports(kept)
 
         kept, found = run(description, fill)
         classic = not is_connect(frame.sparkSession)
@@ -109,7 +109,7 @@ class LocalCheckpoint(Lineage):
         def fill() -> tuple[DataFrame, pa.Table]:
             made = frame.where(own).persist(pyspark_module("pyspark").StorageLevel.MEMORY_AND_DISK)
             try:
-                return made, _reports(made).toArrow()
+                return made, _reports(made)
             except BaseException:
                 made.unpersist()
                 raise
@@ -150,7 +150,7 @@ class ManagedTable(Lineage):
         try:
             run(f"{description}: write", lambda: frame.write.format(self._form).saveAsTable(table))
             kept = self._spark.table(table)
-            found = run(f"{description}: report", _reports(kept).toArrow)
+            found = run(f"{description}: report", lambda: _reports(kept))
         except BaseException:
             self._drop(table)
             raise
@@ -199,8 +199,9 @@ def looking(kept: Iterable[Kept]) -> DataFrame:
     return reduce(sql.DataFrame.unionAll, (each.frame.where(nothing).select(F.lit(0).alias("found")) for each in kept))
 
 
-def _reports(kept: DataFrame) -> DataFrame:
-    return kept.select("reports").where("reports IS NOT NULL")
+def _reports(kept: DataFrame) -> pa.Table:
+    """Return what tasks reported. Nulls are dropped here: a filter would be one more plan for Spark to analyse."""
+    return kept.select("reports").toArrow().drop_null()
 
 
 def _quoted(name: str) -> str:

@@ -385,9 +385,11 @@ class SparkBackend(Backend):
         return kept, reports
 
     def _action(self, description: str, action: Callable[[], Any]) -> Any:  # noqa: ANN401  (what the action gives)
-        ensure_open(self.spark)
-        self.jobs.note(description)
-        return run_job(self.spark, description, action)
+        def noted() -> Any:  # noqa: ANN401
+            self.jobs.note(description)
+            return action()
+
+        return run_job(self.spark, description, noted)
 
     def close(self) -> None:
         """Release what the strategy of materialisation keeps outside the session."""

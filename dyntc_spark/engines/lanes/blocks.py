@@ -29,6 +29,7 @@ from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import build, payload
 from dyntc_spark.kernels.lanes.payload import Block
 from dyntc_spark.kernels.lanes.stripes import Stripes
+from dyntc_spark.lazy_pyspark import row_type
 from dyntc_spark.session import ensure_open
 
 if TYPE_CHECKING:
@@ -85,15 +86,15 @@ class Blocks:
     ) -> tuple[Blocks, dict[int, int]]:
         """Build ranges of stripes; blocks that begin there are replaced.
 
-        A task takes rows that follow each other, and ranges that follow each other take about the same time: so
-        those that lie side by side are far from each other in the table.
+        A task takes ranges that follow each other in the list, and neighbours take about the same time: so those
+        that lie side by side are far from each other in the list.
         """
         step = self.backend.parallelism
         order = np.concatenate([np.arange(k, len(begins), step) for k in range(step)])
-        table = pa.table({"begin": pa.array(begins[order], pa.int32()), "end": pa.array(ends[order], pa.int32())})
-        task = tasks.building(plan, sizes, width, in_process.BLOCK_BYTES)
+        ranges = list(zip(begins[order].tolist(), ends[order].tolist(), strict=True))
+        task = tasks.building(plan, sizes, width, in_process.BLOCK_BYTES, ranges)
         ensure_open(self.backend.spark)
-        made = self.backend.spark.createDataFrame(table).mapInArrow(task, STRIPES)
+        made = self.backend.spark.range(len(ranges)).mapInArrow(task, row_type(STRIPES))
         return self._with_layer("build stripes", made, begins, 0)
 
     @property
@@ -140,7 +141,7 @@ class Blocks:
     def replaced(self, what: str, task: Task, firsts: Offsets) -> tuple[Blocks, dict[int, int]]:
         """Let a task make other blocks of those that begin at ``firsts``: one job; return also what it counted."""
         return self._with_layer(
-            what, self.layers.rows(firsts).mapInArrow(task, STRIPES), firsts, 1 + self.revised(firsts)
+            what, self.layers.rows(firsts).mapInArrow(task, row_type(STRIPES)), firsts, 1 + self.revised(firsts)
         )
 
     def _with_layer(self, what: str, made: DataFrame, firsts: Offsets, revised: int) -> tuple[Blocks, dict[int, int]]:
@@ -159,7 +160,7 @@ class Blocks:
         firsts = self.firsts if which is None else self.touched(which)
         if not len(firsts):
             return []
-        return self.answers(self.backend.collect(what, self.layers.rows(firsts).mapInArrow(task, STRIPES)))
+        return self.answers(self.backend.collect(what, self.layers.rows(firsts).mapInArrow(task, row_type(STRIPES))))
 
     @staticmethod
     def answers(table: pa.Table) -> list[tuple[int, pa.Buffer]]:

@@ -8,7 +8,7 @@ reported, and the driver raises them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -58,24 +58,24 @@ class Overlay(NamedTuple):
         return payload.overlaid(held, self.which[a:b], more)
 
 
-def building(plan: build.Plan, sizes: Ids, width: int, size: int) -> Task:
-    """Make the task that builds the stripes from ``begin`` to ``end``, and gives blocks of about ``size`` bytes.
+def building(plan: build.Plan, sizes: Ids, width: int, size: int, ranges: Sequence[tuple[int, int]]) -> Task:
+    """Make the task that builds ranges of stripes, and gives blocks of about ``size`` bytes.
 
-    Components have ``sizes``, by which pairs are counted.
-
-    It holds some blocks at a time, and a line of eight words for each component that their lanes reach.
+    A row has the place of one of ``ranges``: its first stripe, and the one after its last. Components have ``sizes``,
+    by which pairs are counted. The task holds some blocks at a time, and a line of eight words for each component that their lanes reach.
     """
 
     def start() -> Row:
         weights, sweep = answers.weights(sizes), build.new_sweep(plan)
 
         def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-            begin, end, step = row["begin"], row["end"], 4 * build.TOGETHER
+            origin, end = ranges[row["id"]]
+            begin, step = origin, 4 * build.TOGETHER
             while begin < end:
                 stop = min(begin + step, end)
                 made, looks = build.build(plan, width, begin, stop, UNBOUNDED, sweep)
                 for block in Block(begin, made).cut(size):
-                    yield _block(block, row["begin"], weights, (BUILT, looks))
+                    yield _block(block, origin, weights, (BUILT, looks))
                     looks = 0
                 taken = max(int(payload.byte_sizes(made).sum()), 1)
                 fits = 4 * size * (stop - begin) // taken // build.TOGETHER * build.TOGETHER
