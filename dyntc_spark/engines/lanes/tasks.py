@@ -62,7 +62,8 @@ def building(plan: build.Plan, sizes: Ids, width: int, size: int, ranges: Sequen
     """Make the task that builds ranges of stripes, and gives blocks of about ``size`` bytes.
 
     A row has the place of one of ``ranges``: its first stripe, and the one after its last. Components have ``sizes``,
-    by which pairs are counted. The task holds some blocks at a time, and a line of eight words for each component that their lanes reach.
+    by which pairs are counted. The task holds some blocks at a time, and a line of eight words for each component that
+    their lanes reach.
     """
 
     def start() -> Row:
