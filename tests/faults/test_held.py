@@ -36,7 +36,7 @@ def held(work, count, folder):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_builds_leave_only_the_last_state_in_memory(tmp_path, count):
     """In a JVM of 512 MiB. Old states used to stay until Python and the JVM had both collected garbage."""
     steps = [step["stored"] for step in held("builds", count, tmp_path)]

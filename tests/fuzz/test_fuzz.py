@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from dyntc_spark import BatchResult, DynamicClosure
-from dyntc_spark.errors import DyntcError
+from dyntc_spark.errors import DyntcError, SessionError
 from tests.fuzz import values
 from tests.graph.oracle import Plain
 
@@ -171,7 +171,18 @@ def test_hubs_with_a_hundred_thousand_edges(kind):
 CHECKS = {"changes": check_changes, "questions": check_questions, "starts": check_starts}
 
 
+@pytest.fixture
+def _no_session(monkeypatch):
+    """Start no Spark for a text, which is the name of a table: test_fuzz_spark.py has a session for these."""
+
+    def refuse(_):
+        raise SessionError("a session", "none", "Start one.")
+
+    monkeypatch.setattr("dyntc_spark.graph.parts.session_for", refuse)
+
+
 @pytest.mark.long
+@pytest.mark.usefixtures("_no_session")
 @pytest.mark.parametrize("what", CHECKS)
 @settings(many, max_examples=60)
 @given(st.data())

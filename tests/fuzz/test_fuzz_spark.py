@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given, settings
 
 from dyntc_spark import DynamicClosure
 from dyntc_spark.errors import DyntcError
-from tests.fuzz.test_fuzz import seen, tried
+from tests.fuzz.test_fuzz import many, seen, tried
 
 #: Expressions for the two ends of an edge.
 TAKEN = {
@@ -60,6 +62,13 @@ def test_types_that_do_not(spark, kind):
     c = DynamicClosure.from_edges([(1, 2), (2, 3)])
     for act in (c.insert, c.apply):
         assert not tried(c, lambda act=act: act(frame)), act
+
+
+@settings(many, max_examples=15)
+@given(name=st.text(st.characters(exclude_categories=[]), max_size=3))
+def test_names_of_tables_that_are_not_there(spark, name):
+    with pytest.raises(DyntcError):
+        DynamicClosure.from_edges(name, spark=spark)
 
 
 @pytest.mark.connect

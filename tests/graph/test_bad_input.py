@@ -170,8 +170,11 @@ CLOSED = """
 import sys
 from dyntc_spark import DynamicClosure, session
 from dyntc_spark.errors import SessionError
+from dyntc_spark.graph.tables import views
 
-spark = session.local(1)
+views.FUNCTIONS = ("descendants",)
+quick = {**session._read_conf("test"), "spark.sql.codegen.wholeStage": "false"}
+spark = session.local(1, delta=False, config=quick)
 c = DynamicClosure.from_edges([("a", "b"), ("b", "c")], spark=spark)
 c.create_views("deps")
 there = DynamicClosure.from_edges([("a", "b")], spark=spark, backend="spark")
@@ -188,7 +191,7 @@ for question in questions:
         sys.exit("no error")
 c.insert([("c", "d")])
 assert c.reaches("a", "d") and c.arrow.pairs().num_rows == 6
-again = session.local(1)
+again = session.local(1, delta=False, config=quick)
 for closure in (c, there):
     closure.use(again)
 there.insert([("b", "x")])
