@@ -142,7 +142,7 @@ def updates(backend, count, watch):
     assert_same(matrix, Plain(COUNTING, expected[None]))
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_updates_grow_neither_the_plan_nor_what_is_stored(spark, count):
     backend, lengths, before = SparkBackend(spark, partitions=1), {}, stored(spark)
 
@@ -166,7 +166,7 @@ def stored(spark):
     return spark.sparkContext._jsc.sc().getPersistentRDDs().size()
 
 
-@pytest.mark.parametrize("count", [11, pytest.param(41, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(41, marks=pytest.mark.slow)])
 def test_updates_do_not_pile_up_tables(spark, count):
     backend, counts, lengths = SparkBackend(spark, "parquet", partitions=1), [], []
 

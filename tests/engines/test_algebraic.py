@@ -75,6 +75,9 @@ def test_large_components_are_born_and_broken(n, degree):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    "backend", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])], indirect=True
+)
 def test_a_cycle_is_closed_and_opened_by_one_edge(backend):
     n = 80
     chain = [(v, v + 1) for v in range(n - 1)]

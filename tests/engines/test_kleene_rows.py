@@ -54,7 +54,7 @@ def moved_halfway(make, backend, script):
     return engine, plain
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", ["logarithmic", "centres", pytest.param("divide_conquer", marks=pytest.mark.slow)])
 def test_rows_are_worked_out_by_tasks(backend, spark, name, monkeypatch):
     engine, plain = moved_halfway(MAKERS[name], backend, SCRIPT)
     monkeypatch.setattr(Gather, "collect", None)  # no line comes to the driver

@@ -198,9 +198,10 @@ def test_small_graphs_of_sections_5_and_6(backend):
             assert value(engine).sum() == (0, 1, 3)[n]
 
 
-def test_random_scripts(backend):
-    """A dozen steps; hundreds of scripts run in the slow test."""
-    play(lambda: MAKERS["centres"](backend), 0, (7,), length=12)
+@pytest.mark.parametrize("length", [6, pytest.param(12, marks=pytest.mark.slow)])
+def test_random_scripts(backend, length):
+    """A few steps; hundreds of scripts run in the slow test."""
+    play(lambda: MAKERS["centres"](backend), 0, (7,), length)
 
 
 #: Of ten scripts in turn: the engine and the steps. A step of section 6 is a dozen jobs, one of centres one or two.

@@ -50,14 +50,16 @@ def test_a_rebuild_writes_the_touched_stripes_only(spark):
 def test_a_share_of_a_spread_rebuild_writes_its_own_stripes(spark):
     """The base is never copied, neither at once nor share by share."""
     matrix, dense = diagonal(SparkBackend(spark), epsilon=0.35, worst_case=True)
-    base, seen = matrix.state.layers[0].kept, []
+    base, seen = matrix.state.layers[0].kept, {}
     for k in range(3 * matrix.capacity):
         change(matrix, dense, [8 * (k % 4)], [40 + 8 * (k % 4)])
         state = matrix.state if matrix._rebuild is None else matrix._rebuild.state
         assert state.layers[0].kept is base
-        seen += [row.key for layer in state.layers[1:] for row in layer.kept.frame.select("key").collect()]
+        for layer in state.layers[1:]:
+            if layer.kept not in seen:
+                seen[layer.kept] = [row.key for row in layer.kept.frame.select("key").collect()]
     assert matrix.stats()["rebuilds"] >= 1
-    assert set(seen) == {0, 1, 2, 3} | {12 + k for k in (5, 6, 7, 8)}
+    assert {key for keys in seen.values() for key in keys} == {0, 1, 2, 3} | {12 + k for k in (5, 6, 7, 8)}
     assert (matrix.rows(range(N)) == dense).all()
 
 

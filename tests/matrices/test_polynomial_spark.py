@@ -185,7 +185,8 @@ def test_stamps_renumber_themselves(backend):
     compare(p, history)
 
 
-def test_state_machine(backend):
+@pytest.mark.parametrize("examples", [2, pytest.param(12, marks=pytest.mark.slow)])
+def test_state_machine(backend, examples):
     """Few examples: a job takes a third of a second. The same machine runs long in test_polynomial.py."""
     run_state_machine_as_test(
         machine(
@@ -194,5 +195,5 @@ def test_state_machine(backend):
             check=lambda *_: None,
             last=compare,
         ),
-        settings=settings(max_examples=3, stateful_step_count=5, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=examples, stateful_step_count=5, suppress_health_check=list(HealthCheck)),
     )
