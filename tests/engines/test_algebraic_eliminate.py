@@ -96,12 +96,12 @@ def low(monkeypatch):
     monkeypatch.setattr(algebraic_build, "LARGE", 20)
 
 
-def two_components(rng):
-    """Two components, of 45 and 70 vertices, one below the other, and vertices above, between and below them."""
-    first, second = rng.permutation(150)[:115].reshape(-1)[:45], rng.permutation(150)
-    second = np.setdiff1d(second, first)[:70]
+def two_components(rng, n=150, sizes=(45, 70)):
+    """Two components of so many vertices, one below the other, and vertices above, between and below them."""
+    first, second = rng.permutation(n)[: sizes[0]], rng.permutation(n)
+    second = np.setdiff1d(second, first)[: sizes[1]]
     pairs = [rng.choice(part, size=(6 * len(part), 2)) for part in (first, second)]
-    rest = np.setdiff1d(np.arange(150), np.append(first, second))
+    rest = np.setdiff1d(np.arange(n), np.append(first, second))
     ends = [(rest[:12], first), (first, rest[12:20]), (rest[12:20], second), (second, rest[20:])]
     pairs += [np.stack([rng.choice(x, 20), rng.choice(y, 20)], axis=1) for x, y in ends]
     return {tuple(pair) for pair in np.concatenate(pairs).tolist()}
@@ -123,12 +123,14 @@ def test_the_engine_inverts_large_components():
 
 
 @pytest.mark.usefixtures("low")
-def test_both_backends_come_to_the_same_matrix(spark):
-    edges = Edges.of(*np.array(sorted(two_components(np.random.default_rng(7)))).T)
+@pytest.mark.parametrize(("n", "sizes"), [(110, (33, 45)), pytest.param(150, (45, 70), marks=pytest.mark.slow)])
+def test_both_backends_come_to_the_same_matrix(spark, n, sizes):
+    edges = Edges.of(*np.array(sorted(two_components(np.random.default_rng(7), n, sizes))).T)
+    assert len(Parts.of(EdgeSet.of(edges).edges, n).large) == 2
     found = []
     for backend in (LocalBackend(), SparkBackend(spark)):
         engine = Algebraic(backend, seed=5)
-        engine.init(edges, 150)
+        engine.init(edges, n)
         found.append(engine.matrix.entries())
     for ours, theirs in zip(*found, strict=True):
         assert np.array_equal(ours, theirs)

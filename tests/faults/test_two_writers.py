@@ -27,7 +27,7 @@ JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 @pytest.mark.long
 def test_two_processes_without_spark(tmp_path):
     with without_spark():
-        race(None, str(tmp_path / "deps"), {"one": ("disk", 20), "two": ("disk", 20)})
+        race(None, str(tmp_path / "deps"), {"one": ("disk", 12), "two": ("disk", 12)})
 
 
 @pytest.mark.slow
