@@ -142,7 +142,7 @@ def updates(backend, count, watch):
     assert_same(matrix, Plain(COUNTING, expected[None]))
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_updates_grow_neither_the_plan_nor_what_is_stored(spark, count):
     backend, lengths, before = SparkBackend(spark, partitions=1), {}, stored(spark)
 

@@ -25,9 +25,10 @@ JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.mark.long
-def test_two_processes_without_spark(tmp_path):
+@pytest.mark.parametrize("batches", [12, pytest.param(40, marks=pytest.mark.slow)])
+def test_two_processes_without_spark(tmp_path, batches):
     with without_spark():
-        race(None, str(tmp_path / "deps"), {"one": ("disk", 12), "two": ("disk", 12)})
+        race(None, str(tmp_path / "deps"), {"one": ("disk", batches), "two": ("disk", batches)})
 
 
 @pytest.mark.slow
