@@ -38,11 +38,17 @@ class Session:
         shuffled = sum(executors.apply(k).totalShuffleWrite() for k in range(executors.size()))
         return {"jobs": self._context.dagScheduler().numTotalJobs(), "shuffled": shuffled}
 
-    def executors(self) -> list[dict[str, int]]:
-        """Return the bytes of blocks that each executor holds, in memory and on disk; the driver may be one."""
+    def executors(self) -> list[dict[str, int | str]]:
+        """Return the bytes of blocks that each executor holds, in memory and on disk.
+
+        The driver is one of them: it holds what it broadcasts.
+        """
         found = self._context.statusStore().executorList(True)
         each = (found.apply(k) for k in range(found.size()))
-        return [{"memory": one.memoryUsed(), "disk": one.diskUsed(), "most": one.maxMemory()} for one in each]
+        return [
+            {"id": one.id(), "memory": one.memoryUsed(), "disk": one.diskUsed(), "most": one.maxMemory()}
+            for one in each
+        ]
 
     def stop(self) -> None:
         self.spark.stop()
