@@ -218,21 +218,30 @@ def work(task: Facts) -> Facts:
     plan = numbered(*contracted(*adjacency, component, *members), LANES).plan
     sizes = np.zeros(len(plan.indices), np.int32)
     sizes[plan.numbers] = np.diff(members[0])
-    pickled = cloudpickle.dumps(tasks.building(plan, sizes, LANES, in_process.BLOCK_BYTES))
     total = -(-count // LANES)
-    _in_ranges(pickled, total, RANGES[-1])  # compiled now
-    found = [{"ranges": ranges, **_in_ranges(pickled, total, ranges)} for ranges in RANGES]
-    return {"work": found, "pickled": len(pickled)}
+    cuts = {ranges: _cut(total, ranges) for ranges in RANGES}
+    pickled = {
+        ranges: cloudpickle.dumps(tasks.building(plan, sizes, LANES, in_process.BLOCK_BYTES, cut))
+        for ranges, cut in cuts.items()
+    }
+    _one_by_one(pickled[RANGES[-1]], len(cuts[RANGES[-1]]))  # compiled now
+    found = [{"ranges": ranges, **_one_by_one(pickled[ranges], len(cut))} for ranges, cut in cuts.items()]
+    return {"work": found, "pickled": len(pickled[1])}
 
 
-def _in_ranges(pickled: bytes, total: int, ranges: int) -> Facts:
+def _cut(total: int, ranges: int) -> list[tuple[int, int]]:
+    """Cut so many stripes into about so many ranges."""
     step = -(-total // (ranges * build.TOGETHER)) * build.TOGETHER
+    return [(begin, min(begin + step, total)) for begin in range(0, total, step)]
+
+
+def _one_by_one(pickled: bytes, ranges: int) -> Facts:
+    """Run a task for each range, as a worker does that gets the task anew."""
     looks, begun, sizes = 0, time.process_time(), []
-    for begin in range(0, total, step):
+    for number in range(ranges):
         run = pickle.loads(pickled)  # noqa: S301  (our own)
-        row = pa.record_batch({"begin": pa.array([begin], pa.int32()), "end": [min(begin + step, total)]})
         size = 0
-        for batch in run(iter([row])):
+        for batch in run(iter([pa.record_batch({"id": [number]})])):
             reports = batch.column("reports")[0].as_py()
             looks += sum(each["key"] for each in reports if each["operation"] == tasks.BUILT)
             size += batch.column("payload")[0].as_buffer().size

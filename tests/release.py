@@ -67,6 +67,8 @@ THREADS = ("tests/graph/test_threads.py", "tests/graph/test_views_together.py")
 #: What has a step of its own is not among the other slow tests.
 NAMED = ("tests/faults", "tests/store/test_power_cut.py", "tests/fuzz", "tests/test_without_pyspark.py")
 NAMED += (*SCRIPTS, *THREADS)
+INNER = ("tests/blocks", "tests/matrices", "tests/engines", "tests/kernels")
+PAPER = (*INNER, *(f"--ignore={name}" for name in SCRIPTS))
 
 STEPS = (
     Step("test", "every check and every test but the slow ones", (*RUN, "test"), 20, EVERYTHING),
@@ -92,7 +94,8 @@ STEPS = (
         "scripts", "ten thousand scripts and batches, each answer compared; kernels that check indices", 40, *SCRIPTS
     ),
     _slow("fuzz", "thousands of drawn inputs, right and wrong", 15, "tests/fuzz"),
-    _slow("slow", "the other slow tests", 60, *(f"--ignore={name}" for name in NAMED), reads=EVERYTHING),
+    _slow("paper", "the engines and matrices of the paper: ten thousand scripts, and all of it on Spark", 180, *PAPER),
+    _slow("slow", "the other slow tests", 20, *(f"--ignore={name}" for name in (*NAMED, *INNER)), reads=EVERYTHING),
     Step(
         "soak",
         "mixed actions with restarts for 30 minutes",
