@@ -167,10 +167,14 @@ def _name(system: str) -> str:
 def _label_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write the names of lines behind their last points, one above the other where these are near."""
     low, high = axes.get_ylim()
-    step = (high / low) ** LEAST_GAP
-    above = 0.0
-    for y, name, color in sorted(ends):
-        above = max(y, above * step)
+    for _ in range(2):  # again, where the names need a higher picture
+        step, above, places = (high / low) ** LEAST_GAP, 0.0, []
+        for y, name, color in sorted(ends):
+            above = max(y, above * step)
+            places.append((above, name, color))
+        high = max(high, above * step)
+    axes.set_ylim(low, high)
+    for above, name, color in places:
         place = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
         axes.annotate(name, (x, above), (6, 0), color=color, fontsize=9, **place)
 
