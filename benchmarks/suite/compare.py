@@ -6,6 +6,7 @@ All of it is computed from the records that a run has written.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -60,16 +61,27 @@ def choices(results: dict[str, Any]) -> list[Choice]:
     return sorted(found, key=lambda choice: -choice.ratio)
 
 
+def machine(results: dict[str, Any], before: dict[str, Any]) -> float:
+    """Return how long the machine takes beside that of an earlier run: the median of a search that has not changed."""
+    now, then = medians(results), medians(before)
+    ratios = [value / then[key] for key, value in now.items() if key[2] == NO_STORE and key in then]
+    return statistics.median(ratios) if ratios else 1.0
+
+
 def slower(results: dict[str, Any], before: dict[str, Any]) -> list[Choice]:
-    """Compare the default engine with the default of an earlier run; return what is slower now, worst first."""
+    """Compare the default engine with the default of an earlier run; return what is slower now, worst first.
+
+    The seconds of the earlier run are those that it would have taken on today's `machine`.
+    """
     now, then, found = medians(results), medians(before), []
+    speed = machine(results, before)
     default = registry.ALIASES["auto"]
     for (workload, phase, system), value in now.items():
         engine, _, backend = system.partition("@")
         names = [name if not backend else f"{name}@{backend}" for name in (default, BEFORE)]
         old = next((then[workload, phase, name] for name in names if (workload, phase, name) in then), None)
-        if engine == default and old is not None and value > NOISE * old:
-            found.append(Choice(workload, phase, "Spark" if backend else "in process", BEFORE, old, value))
+        if engine == default and old is not None and value > NOISE * speed * old:
+            found.append(Choice(workload, phase, "Spark" if backend else "in process", BEFORE, speed * old, value))
     return sorted(found, key=lambda choice: -choice.ratio)
 
 
