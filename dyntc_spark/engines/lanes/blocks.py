@@ -3,7 +3,8 @@
 A block is a range of consecutive stripes (``kernels.lanes.payload``), about a MiB of them. The driver knows where each
 block begins and how many bytes each stripe takes; a block ends where the next one begins, and the last one has all
 further stripes. They are rows ``first, origin, payload`` in layers (``blocks.layers``); when there are many layers, a
-job that changes some blocks writes all of them into one layer.
+job that changes some blocks writes all of them into one layer. Blocks that a question has read stay at the driver
+(``known``), also after a batch that did not replace them.
 
 A layer keeps the plan by which Spark made it: when an executor is lost, Spark makes its blocks again, and no others.
 Blocks that were *built* are made of the graph. Blocks that were *revised* are made of older blocks, and these of
@@ -12,7 +13,7 @@ older ones; after `MOST_REVISED` such steps they are built again, so that a plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ from dyntc_spark.blocks.spark import SparkBackend
 from dyntc_spark.blocks.workers import REPORT_TYPE, read_reports
 from dyntc_spark.engines.lanes import in_process, tasks
 from dyntc_spark.engines.lanes.graph import longer
-from dyntc_spark.engines.lanes.tasks import STRIPES, Overlay, Task
+from dyntc_spark.engines.lanes.known import Known
+from dyntc_spark.engines.lanes.tasks import STRIPES, Overlay, Task, Telling
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import build, payload
 from dyntc_spark.kernels.lanes.payload import Block
@@ -44,11 +46,12 @@ MOST_LAYERS, MOST_REVISED = 6, 2
 class Blocks:
     """Stripes as blocks in layers; a value, of which a job makes another one."""
 
-    def __init__(self, layers: Layers, sizes: Offsets, pairs: Offsets) -> None:
+    def __init__(self, layers: Layers, sizes: Offsets, pairs: Offsets, known: Known | None = None) -> None:
         self.backend = layers.backend
         self.layers = layers
         self.sizes = sizes  #: bytes of each stripe
         self.pairs = pairs  #: pairs of vertices of different components of each stripe, when its block was written
+        self.known = known or Known()  #: blocks that are at the driver, too
 
     @classmethod
     def nothing(cls, backend: SparkBackend, count: int = 0) -> Blocks:
@@ -104,7 +107,7 @@ class Blocks:
 
     def padded(self, count: int) -> Blocks:
         """Return the blocks of more stripes; the new ones are empty."""
-        return Blocks(self.layers, longer(self.sizes, count), longer(self.pairs, count))
+        return Blocks(self.layers, longer(self.sizes, count), longer(self.pairs, count), self.known)
 
     def overlay(self, which: Ids, made: Stripes) -> Overlay:
         """Return what a task needs to see some stripes as they are here."""
@@ -126,8 +129,8 @@ class Blocks:
         return found
 
     def read(self, which: Ids) -> Stripes:
-        """Bring stripes here, which ascend: one job that reads the blocks they are in."""
-        found = [Block.decode(each).stripes for _, each in self.ask("read stripes", tasks.reading(which), which)]
+        """Bring stripes here, which ascend: one job that reads the blocks they are in, if any is not known."""
+        found = [Block.decode(each).stripes for _, each in self.told("read stripes", tasks.reading(which), which)]
         return joined(found) if found else payload.picked(payload.absent(1, 1), which[:0])
 
     def rewritable(self, which: Ids) -> Offsets:
@@ -153,7 +156,36 @@ class Blocks:
         kept, told = self.backend.persist(what, made)
         begins, counts = _read(told, each)
         layers = self.layers.replaced(firsts, Layer(kept, begins, len(begins), revised))
-        return Blocks(layers, each[tasks.SIZES], each[tasks.PAIRS]), counts
+        known = self.known.without([*firsts.tolist(), *begins.tolist()])
+        return Blocks(layers, each[tasks.SIZES], each[tasks.PAIRS], known), counts
+
+    def told(
+        self, what: str, tell: Telling, which: Ids, most: int = 0, keep: int = 0
+    ) -> Sequence[tuple[int, bytes | pa.Buffer]]:
+        """Return what is told of the blocks that stripes are in: one job at most.
+
+        By no job where the blocks are known. Where those that are not take at most ``most`` bytes, they are brought
+        here, and up to ``keep`` bytes of blocks are known then. Otherwise tasks tell.
+        """
+        firsts = self.touched(which)
+        blocks = self._near(firsts, most, keep)
+        if blocks is None:
+            return self.ask(what, tasks.telling(tell), which)
+        return [each for first in firsts.tolist() for each in tell(blocks[first])]
+
+    def _near(self, firsts: Offsets, most: int, keep: int) -> Mapping[int, Block] | None:
+        """Return at least the blocks that begin at ``firsts``, all of them where these are few; None if too many."""
+        known = self.known.blocks
+        if all(first in known for first in firsts.tolist()):
+            return known
+        every, wanted = (np.setdiff1d(some, list(known)) for some in (self.firsts, firsts))
+        for absent in (every, wanted) if self.sizes.sum() <= keep else (wanted,):
+            if self.sizes[self.inside(absent)].sum() <= most:
+                told = self.answers(self.backend.collect("read blocks", self.layers.rows(absent)))
+                found = {first: Block.decode(each) for first, each in told}
+                self.known.add(found, keep)
+                return {**known, **found}
+        return None
 
     def ask(self, what: str, task: Task, which: Ids | None = None) -> list[tuple[int, pa.Buffer]]:
         """Run a task on the blocks that stripes are in, or on all; return the answers by their keys."""

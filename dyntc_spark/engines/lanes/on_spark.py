@@ -8,15 +8,19 @@ Spark (``blocks``). Some of them are at hand as well:
   them, until they take more than `DIRTY_BYTES`: then their blocks are built from the graph.
 
 A batch first looks which stripes it concerns, by a search on the edges. If they are few it reads those that are not at
-hand, by one job at most, and does the work here. If they are more than `HAND_BYTES`, one job does the work where
-they are (``revise``), or builds their blocks where these were revised some times already. An answer that a user
-asked for by name is collected here: pairs of a question, rows of vertices. What a batch changed is a DataFrame, too
-(``difference``).
+hand, by one job at most, and does the work here. The job also brings the other stripes of the blocks that it reads, or
+all stripes, as far as these are few (`WHOLE_BYTES`): then later batches need no job. If the stripes that a batch
+concerns are more than `HAND_BYTES`, one job does the work where they are (``revise``), or builds their blocks where
+these were revised some times already. What a batch changed is a DataFrame (``difference``).
+
+An answer that a user asked for by name is collected here, too: pairs of a question, rows of vertices. One job reads the
+blocks that have stripes for it which are not at hand. These blocks are kept (``known``), up to `HAND_BYTES` of them, so
+that the next question about them starts no job. If they are more than `WHOLE_BYTES`, tasks answer, and nothing is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -48,7 +52,7 @@ from dyntc_spark.engines.lanes.in_process import (
 )
 from dyntc_spark.engines.lanes.revise import Work, revising
 from dyntc_spark.engines.lanes.runs import RUNS, several
-from dyntc_spark.engines.lanes.tasks import Overlay
+from dyntc_spark.engines.lanes.tasks import Overlay, Telling
 from dyntc_spark.kernels.ids import Flags, Ids, Offsets
 from dyntc_spark.kernels.lanes import answers, build, certificate, payload, stripes
 from dyntc_spark.kernels.lanes.answers import Version
@@ -59,9 +63,11 @@ from dyntc_spark.kernels.lanes.stripes import Stripes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Bytes of stripes that may be at hand, and of those that are not in blocks yet.
+#: Bytes of stripes that may be at hand, and of those that are not in blocks yet. Blocks that questions have read may
+#: take `HAND_BYTES` besides.
 HAND_BYTES, DIRTY_BYTES = 2**26, 2**25
-#: Bytes of a state that is read whole when one of its stripes is wanted: that takes no longer than the job.
+#: Bytes that a job brings beyond what is wanted: the whole state, or else all of the blocks that it reads. That takes
+#: no longer than the job.
 WHOLE_BYTES = 2**24
 #: Blocks are built rather than revised where a build looks at fewer words for each byte that it writes. On a grid of
 #: 10^10 pairs (0.6) a batch of 100 takes as long either way, and a batch of 10,000 a third of the time when built.
@@ -109,14 +115,23 @@ class OnSpark:
         absent: Ids = which[~here[which]]
         if len(absent) and sizes[which].sum() > HAND_BYTES:
             return TooMany(which, self)
-        if len(absent) and sizes.sum() <= min(WHOLE_BYTES, HAND_BYTES):
-            absent = np.flatnonzero(~here).astype(np.int32)
+        stay = self.dirty.copy()
+        stay[which] = True
+        if len(absent):
+            absent = self._beside(absent, sizes, here, stay)
         if sizes[here].sum() + sizes[absent].sum() > HAND_BYTES:
-            clean = here & ~self.dirty & (sizes > 0)
-            clean[which] = False
+            clean = here & ~stay & (sizes > 0)
             held = payload.without(held, clean)
             held = stripes.compacted(held, *pools(*stripes.sizes(held)))
         return Near(held, absent, self.stored.read(absent) if len(absent) else None, self)
+
+    def _beside(self, absent: Ids, sizes: Offsets, here: Flags, stay: Flags) -> Ids:
+        """Return the stripes that a job brings for those ``absent``: more than these, if all fits that is to stay."""
+        more = ~here
+        if sizes.sum() > HAND_BYTES or sizes[more].sum() > WHOLE_BYTES:
+            more &= self.stored.inside(self.stored.touched(absent))
+        fits = sizes[more].sum() <= WHOLE_BYTES and sizes[more | stay].sum() <= HAND_BYTES
+        return np.flatnonzero(more).astype(np.int32) if fits else absent
 
     def apart(self, batch: Batch, held: Stripes, which: Ids) -> Apart | None:
         """Work on stripes where they are: one job over the blocks they are in.
@@ -199,7 +214,7 @@ class OnSpark:
     # --- questions ---------------------------------------------------------------------------
 
     def joined(self, version: Version, pairs: Edges) -> Flags:
-        """Return for each pair whether it is joined: one job for those whose stripes are not at hand."""
+        """Return for each pair whether it is joined: one job at most for those whose stripes are not at hand."""
         known = checked(pairs, version.vertices)
         found = _HERE.joined(version, pairs)
         component, held = version.members.component, version.stripes
@@ -207,10 +222,14 @@ class OnSpark:
         there = np.flatnonzero((held.lengths[rows // held.width] < 0) & (rows != columns))
         if len(there):
             order = there[np.argsort(rows[there], kind="stable")]
-            task = tasks.asking(rows[order], columns[order], len(held.starts))
-            told = self.stored.ask("query pairs", task, np.unique(rows[order] // held.width))
+            tell = tasks.asking(rows[order], columns[order])
+            told = self._told("query pairs", tell, np.unique(rows[order] // held.width))
             found[order] = np.frombuffer(b"".join(bytes(each) for _, each in told), np.bool_)
         return found
+
+    def _told(self, what: str, tell: Telling, which: Ids) -> Sequence[tuple[int, bytes | pa.Buffer]]:
+        """Return what is told of the blocks that stripes are in, which are known then if they are few."""
+        return self.stored.told(what, tell, which, min(WHOLE_BYTES, HAND_BYTES), HAND_BYTES)
 
     def lists(self, version: Version, vertices: Ids, forwards: bool) -> tuple[Offsets, Ids]:
         """Return what vertices reach, or what reaches them: one job at most, which tells only that."""
@@ -221,15 +240,15 @@ class OnSpark:
         return answers.unfolded(version.members, vertices, numbers, offsets, found)
 
     def _rows(self, version: Version, numbers: Ids) -> tuple[Offsets, Ids]:
-        """Return what components reach: one job for those whose stripes are not at hand."""
+        """Return what components reach: one job at most for those whose stripes are not at hand."""
         held = version.stripes
         there = held.lengths[numbers // held.width] < 0
-        offsets, found = payload.rows_of(held, numbers, len(held.starts) * held.width)  # absent ones are empty
+        most = len(held.starts) * held.width
+        offsets, found = payload.rows_of(held, numbers, most)  # absent ones are empty
         if not there.any():
             return offsets, found
         asked: Ids = numbers[there]
-        task = tasks.listing(asked, len(held.starts))
-        told = self.stored.ask("list rows", task, np.unique(asked // held.width))
+        told = self._told("list rows", tasks.listing(asked, most), np.unique(asked // held.width))
         lengths, parts = np.diff(offsets), np.split(found, offsets[1:-1])
         places = np.flatnonzero(there)
         for at, each in told:

@@ -3,7 +3,8 @@
 Each function here makes a function of Arrow batches that holds nothing but values, so that Spark can ship it: once
 for a job, whatever the number of its rows. A row is a block, ``first`` and ``payload`` (``kernels.lanes.payload``),
 and what a task tells the driver stands in ``reports``. Our own errors do not fail a task: they are
-reported, and the driver raises them.
+reported, and the driver raises them. What a task answers from one block (`Telling`) the driver can ask, too, of a
+block that it has.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ SIZES, PAIRS, BUILT, LOOKED, CHANGED = range(5)
 _BATCH = 2**20  # numbers in a batch of unfolded rows, or in an answer
 _LANES = 64  # whose rows are in one answer
 Task: TypeAlias = Callable[[Batches], Batches]
+#: What is to be told of a block: answers under keys.
+Telling: TypeAlias = Callable[[Block], Iterator[tuple[int, bytes]]]
 Row: TypeAlias = Callable[[dict[str, Any]], Iterator[pa.RecordBatch]]
 
 
@@ -87,49 +90,59 @@ def building(plan: build.Plan, sizes: Ids, width: int, size: int, ranges: Sequen
     return each_row(start)
 
 
-def reading(wanted: Ids) -> Task:
-    """Make the task that gives the stripes ``wanted``, which ascend, under their place among these."""
+def telling(tell: Telling) -> Task:
+    """Make the task that tells something of each block."""
 
     def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        a, b = np.searchsorted(wanted, [block.first, block.end])
-        if a < b:
-            found = payload.picked(block.stripes, wanted[a:b] - np.int32(block.first))
-            yield answer(int(a), Block(int(a), found).encode())
+        for key, found in tell(Block.decode(row["payload"])):
+            yield answer(key, found)
 
     return each_row(lambda: run)
 
 
-def asking(rows: Ids, columns: Ids, total: int) -> Task:
-    """Make the task that tells whether component ``rows[q]``, ascending, reaches ``columns[q]``, a byte each."""
+def reading(wanted: Ids) -> Telling:
+    """Tell the stripes ``wanted``, which ascend, under their place among these."""
 
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        width = block.stripes.width
-        a, b = np.searchsorted(rows, [block.first * width, block.end * width])
+    def tell(block: Block) -> Iterator[tuple[int, bytes]]:
+        a, b = np.searchsorted(wanted, [block.first, block.end]).tolist()
         if a < b:
-            yield answer(int(a), payload.has_each(block.placed(total), rows[a:b], columns[a:b]).tobytes())
+            yield a, Block(a, payload.picked(block.stripes, wanted[a:b] - np.int32(block.first))).encode()
 
-    return each_row(lambda: run)
+    return tell
 
 
-def listing(lanes: Ids, total: int) -> Task:
-    """Make the task that gives what each of ``lanes``, ascending, reaches, some lanes at a time.
+def asking(rows: Ids, columns: Ids) -> Telling:
+    """Tell whether component ``rows[q]``, ascending, reaches ``columns[q]``, a byte each."""
+
+    def tell(block: Block) -> Iterator[tuple[int, bytes]]:
+        first, a, b = _lanes_of(block, rows)
+        if a < b:
+            yield a, payload.has_each(block.stripes, rows[a:b] - first, columns[a:b]).tobytes()
+
+    return tell
+
+
+def listing(lanes: Ids, most: int) -> Telling:
+    """Tell what each of ``lanes``, ascending, reaches, some lanes at a time; all numbers are below ``most``.
 
     An answer has how many lanes it is about, how much each of them reaches, and what.
     """
 
-    def run(row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        block = Block.decode(row["payload"])
-        width = block.stripes.width
-        a, b = np.searchsorted(lanes, [block.first * width, block.end * width]).tolist()
-        held = block.placed(total) if a < b else block.stripes
+    def tell(block: Block) -> Iterator[tuple[int, bytes]]:
+        first, a, b = _lanes_of(block, lanes)
         for begin in range(a, b, _LANES):
             some = lanes[begin : min(begin + _LANES, b)]
-            offsets, found = payload.rows_of(held, some, total * width)
-            yield answer(begin, np.concatenate([[len(some)], np.diff(offsets), found]).astype(np.int32).tobytes())
+            offsets, found = payload.rows_of(block.stripes, some - first, most)
+            yield begin, np.concatenate([[len(some)], np.diff(offsets), found]).astype(np.int32).tobytes()
 
-    return each_row(lambda: run)
+    return tell
+
+
+def _lanes_of(block: Block, lanes: Ids) -> tuple[np.int32, int, int]:
+    """Return the first lane of a block, and from where to where the ascending ``lanes`` are in it."""
+    width = block.stripes.width
+    a, b = np.searchsorted(lanes, [block.first * width, block.end * width]).tolist()
+    return np.int32(block.first * width), a, b
 
 
 def holding(numbers: Ids, overlay: Overlay) -> Task:
