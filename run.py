@@ -4,7 +4,7 @@
     python3 run.py test            install the tools too, then run every check
     python3 run.py test --quick    style, types, and the short tests without Spark: for every change (two minutes)
     python3 run.py test ARGS       run pytest with these arguments only, e.g. -k codec
-    python3 run.py test --slow     run the long tests, before a release (an hour or so)
+    python3 run.py test --slow     run the long tests, before a release (hours)
     python3 run.py bench [ARGS]    run the benchmarks
     python3 run.py soak [ARGS]     mixed actions with restarts for 30 minutes; --minutes, --actions, --seed
     python3 run.py docs            build the documentation as a site, in ./site (minutes: it runs the notebooks)
@@ -67,12 +67,12 @@ CHECKS: list[Check] = [
     *STYLE,
     ("known weaknesses of dependencies", ["-m", "tests.audit"], ""),
     ("tests, classic Spark", ["-m", "pytest", "tests", "-m", "spark"], "classic"),
-    ("tests, local cluster", ["-m", "pytest", "tests", "-m", "spark and cluster"], "cluster"),
 ]
 # These run at the same time.
 CHECKS_BESIDE: list[Check] = [
     ("tests without Spark", ["-m", "pytest", "-m", "not spark"], "classic"),
     ("tests, Spark Connect", ["-m", "pytest", "tests", "-m", "spark"], "connect"),
+    ("tests, local cluster", ["-m", "pytest", "tests", "-m", "spark and cluster"], "cluster"),
 ]
 
 

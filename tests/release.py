@@ -71,7 +71,7 @@ INNER = ("tests/blocks", "tests/matrices", "tests/engines", "tests/kernels")
 PAPER = (*INNER, *(f"--ignore={name}" for name in SCRIPTS))
 
 STEPS = (
-    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 20, EVERYTHING),
+    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 10, EVERYTHING),
     _slow(
         "kills",
         "writers killed at every step of a commit and at any moment, 110 with Spark and 110 without",
