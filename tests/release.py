@@ -5,11 +5,11 @@
     python3 run.py release-check --only soak docs run these steps, also if they have passed
 
 It takes hours. What it finds is kept after each step, in a file that can be committed: so it goes on where it was
-interrupted, also on another machine. A step has passed if nothing that it reads has changed since: most steps read
-code and tests, and a corrected page does not make them run again. Where one process would take too long, two can run
-different steps in one checkout. What a step prints goes to ``.release/STEP.log``, too. A step that fails does not
-stop the others. The table is written into ``docs/explanation/release.md``. A release is a commit at which every step
-has passed.
+interrupted, also on another machine. A step has passed if nothing that it reads has changed since: most steps read the
+code, their own tests, and what tests share. So a corrected page or another step's test does not make them run again.
+Where one process would take too long, two can run different steps in one checkout. What a step prints goes to
+``.release/STEP.log``, too. A step that fails does not stop the others. The table is written into
+``docs/explanation/release.md``. A release is a commit at which every step has passed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/explanation/release.md"
 STATE = "benchmarks/published/release.json"
-#: What the outcome of a step can depend on: the code and its tests, or anything at all but what this program writes.
-CODE = ("dyntc_spark", "sql", "conf", "tests", "benchmarks/*.py", "pyproject.toml", "run.py")
+#: What the outcome of a step can depend on. Paths are git's; those that begin with ``:(exclude)`` are left out.
+CODE = ("dyntc_spark", "sql", "conf", "pyproject.toml", "run.py")
+#: The code and what tests share: all their files but those that begin with a t, as ``test_...py`` does.
+SHARED = (*CODE, ":(glob)tests/**/[!t]*", ":(exclude)tests/release.py")
+BENCHMARKS = (*SHARED, "benchmarks/*.py")
 EVERYTHING = (".",)
 OURS = (f":(exclude){PAGE}", f":(exclude){STATE}")
 BEGIN, END = "<!-- release-check: begin -->", "<!-- release-check: end -->"
@@ -52,20 +55,23 @@ class Step:
     what: str
     command: tuple[str, ...]
     minutes: float  #: about, on two cores that do nothing else
-    reads: tuple[str, ...] = CODE  #: paths, for git
+    reads: tuple[str, ...]  #: paths, for git
     variables: dict[str, str] = field(default_factory=dict)  #: of its environment
     shows: str = ""  #: what of its output belongs into the table, as a regular expression
 
 
 def _slow(name: str, what: str, minutes: float, *words: str, **rest) -> Step:
-    return Step(name, what, (*RUN, "test", "--slow", *words), minutes, **rest)
+    """Return a step of slow tests: what it reads are the paths among its words."""
+    reads = (*SHARED, *(word for word in words if word.startswith("tests/")))
+    return Step(name, what, (*RUN, "test", "--slow", *words), minutes, **{"reads": reads, **rest})
 
 
 SCRIPTS = ("tests/engines/test_lanes.py", "tests/engines/test_lanes_long.py", "tests/engines/test_engines_machine.py")
 STORAGE = tuple(f"tests/faults/test_{name}.py" for name in ("steps", "storage", "two_writers", "lost_blocks", "held"))
 THREADS = ("tests/graph/test_threads.py", "tests/graph/test_views_together.py")
+SITE = "tests/test_docs.py"
 #: What has a step of its own is not among the other slow tests.
-NAMED = ("tests/faults", "tests/store/test_power_cut.py", "tests/fuzz", "tests/test_without_pyspark.py")
+NAMED = ("tests/faults", "tests/store/test_power_cut.py", "tests/fuzz", "tests/test_without_pyspark.py", SITE)
 NAMED += (*SCRIPTS, *THREADS)
 INNER = ("tests/blocks", "tests/matrices", "tests/engines", "tests/kernels")
 PAPER = (*INNER, *(f"--ignore={name}" for name in SCRIPTS))
@@ -95,12 +101,19 @@ STEPS = (
     ),
     _slow("fuzz", "thousands of drawn inputs, right and wrong", 15, "tests/fuzz"),
     _slow("paper", "the engines and matrices of the paper: ten thousand scripts, and all of it on Spark", 180, *PAPER),
-    _slow("slow", "the other slow tests", 20, *(f"--ignore={name}" for name in (*NAMED, *INNER)), reads=EVERYTHING),
+    _slow(
+        "slow",
+        "the other slow tests",
+        20,
+        *(f"--ignore={name}" for name in (*NAMED, *INNER)),
+        reads=(*BENCHMARKS, "tests", "notebooks"),
+    ),
     Step(
         "soak",
         "mixed actions with restarts for 30 minutes",
         (*RUN, "soak", "--minutes", "30"),
         30,
+        BENCHMARKS,
         shows=r"(?:actions: \d+|restarts: \d+|divergences: \d+|MiB of Python.*)",
     ),
     Step(
@@ -108,13 +121,21 @@ STEPS = (
         "both commands of the README in a new clone in a path with a space, without Java, twice",
         (*RUN, "check-install", "--test", "--no-java"),
         60,
-        EVERYTHING,
+        (*SHARED, "tests", ".ci"),
         shows=r"(?:demo|test), (?:first|second) time: exit code \d+ after \d+ s",
     ),
     _slow("wheel", "the wheel alone in an empty environment", 5, "tests/test_without_pyspark.py"),
-    Step("docs", "the site with every notebook", (*RUN, "docs"), 3, EVERYTHING),
-    Step("matrix", "a part of the tests with each version of Python and pyspark", (*RUN, "matrix"), 30),
-    Step("literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 2),
+    _slow("docs", "the site with every notebook", 3, SITE, reads=EVERYTHING),
+    Step(
+        "matrix",
+        "a part of the tests with each version of Python and pyspark",
+        (*RUN, "matrix"),
+        30,
+        (*SHARED, "tests", "README.md"),
+    ),
+    Step(
+        "literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 2, BENCHMARKS
+    ),
 )
 
 
@@ -276,11 +297,16 @@ def _git(root: Path, *words: str) -> str:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def listed(root: Path, paths: Sequence[str]) -> list[str]:
+    """Return the files that these paths name, without those that this program writes."""
+    return _git(root, "ls-files", "--", *paths, *OURS).splitlines()
+
+
 def _content(root: Path, paths: Sequence[str]) -> str:
     """Return a hash of these paths as they are now, without what this program writes."""
-    listed = _git(root, "ls-files", "--stage", "--", *paths, *OURS)
+    stored = _git(root, "ls-files", "--stage", "--", *paths, *OURS)
     changed = _git(root, "diff", "--binary", "--", *paths, *OURS)
-    return hashlib.sha256(f"{listed}\n{changed}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{stored}\n{changed}".encode()).hexdigest()[:16]
 
 
 def _commit(root: Path) -> str:

@@ -39,8 +39,8 @@ def commit(root, *words):
     subprocess.run([GIT, *who, *words], cwd=root, check=True)
 
 
-def step(name, code, **rest):
-    return Step(name, f"does {name}", ("python3", "-c", code), 0.1, **rest)
+def step(name, code, reads=("code",), **rest):
+    return Step(name, f"does {name}", ("python3", "-c", code), 0.1, reads, **rest)
 
 
 def noting(name, more="", **rest):
@@ -71,7 +71,7 @@ def test_every_step_runs_although_one_fails_and_only_that_one_runs_again(checkou
 
 
 def test_a_step_runs_again_when_something_that_it_reads_has_changed(checkout):
-    steps = [noting("one", reads=("code",)), noting("two", reads=release.EVERYTHING)]
+    steps = [noting("one"), noting("two", reads=release.EVERYTHING)]
     assert Check(steps, checkout).run() == 0
     (checkout / "docs" / "page.md").write_text("words")
     commit(checkout, "add", "docs/page.md", release.STATE)
@@ -105,8 +105,8 @@ def test_an_interrupted_run_goes_on_and_leaves_no_process(checkout):
     program = (
         "import sys; from pathlib import Path; from tests.release import main, Step\n"
         f"code = {waits!r} if not Path('pids').exists() else \"open('ran', 'a').write('again ')\"\n"
-        "first = Step('one', 'one', ('python3', '-c', \"open('ran', 'a').write('one ')\"), 1)\n"
-        "sys.exit(main([], [first, Step('two', 'two', ('python3', '-c', code), 1)], Path.cwd()))"
+        "first = Step('one', 'one', ('python3', '-c', \"open('ran', 'a').write('one ')\"), 1, ('code',))\n"
+        "sys.exit(main([], [first, Step('two', 'two', ('python3', '-c', code), 1, ('code',))], Path.cwd()))"
     )
     command, environment = [sys.executable, "-c", program], {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.DEVNULL) as running:
@@ -175,6 +175,25 @@ def test_the_steps_name_files_and_commands_that_are_there():
     manual = (ROOT / "CONTRIBUTING.md").read_text()
     assert [each.name for each in STEPS if f"`{each.name}`" not in manual] == []
     assert (ROOT / release.PAGE).read_text().count(release.BEGIN) == 1
+
+
+def test_a_step_reads_the_code_its_own_tests_and_what_tests_share():
+    files = {each.name: set(release.listed(ROOT, each.reads)) for each in STEPS}
+    shared = {
+        "dyntc_spark/machine.py",
+        "sql/closure.sql",
+        "tests/conftest.py",
+        "tests/store/closures.py",
+        "pyproject.toml",
+    }
+    assert all(shared <= found for found in files.values())
+    assert {name for name in files["kills"] if "/test_" in name} == {"tests/faults/test_driver_killed.py"}
+    assert "tests/engines/test_kleene.py" in files["paper"]
+    assert "tests/graph/test_labels.py" in files["slow"]
+    assert {name for name, found in files.items() if "README.md" in found} == {"test", "docs", "matrix"}
+    assert {name for name, found in files.items() if "benchmarks/soak.py" in found} >= {"soak", "slow", "literature"}
+    helpers = [path.name for path in (ROOT / "tests").rglob("t*.py") if not path.name.startswith("test_")]
+    assert helpers == [], "the pattern of what tests share leaves names with a t out"
 
 
 def test_steps_are_listed(checkout, capsys):
