@@ -104,9 +104,9 @@ class Soak:
 
     def _batch(self):
         changes = self._changes()
-        self.number += 1
-        self.closure.apply(changes, batch_id=self.number)
+        self.closure.apply(changes, batch_id=self.number + 1)
         self.model.apply(changes)
+        self.number += bool(changes)  # a batch without changes leaves no id: the next one takes it
 
     def _insert(self):
         edges = self._edges(self.rng.randint(1, 5))

@@ -113,7 +113,7 @@ STEPS = (
         "mixed actions with restarts for 30 minutes",
         (*RUN, "soak", "--minutes", "30"),
         30,
-        BENCHMARKS,
+        (*SHARED, "benchmarks/soak.py"),
         shows=r"(?:actions: \d+|restarts: \d+|divergences: \d+|MiB of Python.*)",
     ),
     Step(

@@ -68,13 +68,12 @@ def machine(results: dict[str, Any], before: dict[str, Any]) -> float:
     return statistics.median(ratios) if ratios else 1.0
 
 
-def slower(results: dict[str, Any], before: dict[str, Any]) -> list[Choice]:
+def slower(results: dict[str, Any], before: dict[str, Any], speed: float) -> list[Choice]:
     """Compare the default engine with the default of an earlier run; return what is slower now, worst first.
 
-    The seconds of the earlier run are those that it would have taken on today's `machine`.
+    The seconds of the earlier run are multiplied by ``speed``: that of today's `machine`.
     """
     now, then, found = medians(results), medians(before), []
-    speed = machine(results, before)
     default = registry.ALIASES["auto"]
     for (workload, phase, system), value in now.items():
         engine, _, backend = system.partition("@")

@@ -88,9 +88,11 @@ def _recent(results: dict[str, Any], path: Path) -> Path | None:
     if any(len(points) < 2 for points in lines.values()):
         return None
     figure, axes = _logarithmic()
+    ends = []
     for (name, points), color in zip(lines.items(), (OURS, OTHER_ENGINE), strict=True):
         axes.plot(*zip(*points, strict=True), marker=".", color=color, linewidth=2)
-        _label_ends(axes, points[-1][0], [(points[-1][1], f"engine {name}", color)])
+        ends.append((points[-1][1], f"engine {name}", color))
+    _label_ends(axes, lines["lanes"][-1][0], ends)
     (_, ours), (_, theirs) = lines["lanes"][0], lines["centres"][0]
     fast, ratio = ("lanes", theirs / ours) if ours < theirs else ("centres", ours / theirs)
     title = f"{_facts(results, 'recent')}, edges that come and go: {fast} is {ratio:.2g} times as fast for one"

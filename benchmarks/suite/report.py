@@ -129,10 +129,10 @@ def _choices(results: dict[str, Any]) -> Iterator[str]:
 
 def _slower(results: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
     """Yield what takes longer than in an earlier run would have taken on this machine."""
-    found = compare.slower(results, before)
+    speed = compare.machine(results, before)
+    found = compare.slower(results, before, speed)
     yield f"## Slower than before: {len(found)} phases by more than a factor of {compare.NOISE}"
     yield ""
-    speed = compare.machine(results, before)
     yield f"The system `{compare.NO_STORE}`, which has not changed, takes {speed:.2f} of what it took then (median)."
     yield "By so much the machine is another, and the earlier times are multiplied by it."
     yield ""

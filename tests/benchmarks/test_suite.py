@@ -326,15 +326,15 @@ def test_what_is_slower_than_before_is_listed():
         record("lanes@spark", "mixed/1", 2.0),
         record("centres", "mixed/1", 9.0),
     )
-    found = [(each.phase, each.backend, each.ratio) for each in compare.slower(now, before)]
+    found = [(each.phase, each.backend, each.ratio) for each in compare.slower(now, before, 1.0)]
     assert found == [("mixed/100", "in process", 3.0), ("mixed/1", "Spark", 2.0)]
 
 
 def test_what_is_slower_is_told_apart_from_another_machine():
     before = results_of(record("refresh", "init", 1.0), record("search", "init", 4.0), record("search", "mixed/1", 4.0))
     now = results_of(record("lanes", "init", 0.9), record("search", "init", 2.0), record("search", "mixed/1", 1.0))
-    assert compare.machine(now, before) == 0.375
-    (slower,) = compare.slower(now, before)
+    assert (speed := compare.machine(now, before)) == 0.375
+    (slower,) = compare.slower(now, before, speed)
     assert (slower.best_seconds, slower.ratio) == (0.375, pytest.approx(2.4))
 
 
