@@ -36,7 +36,7 @@ STATE = "benchmarks/published/release.json"
 #: What the outcome of a step can depend on. Paths are git's; those that begin with ``:(exclude)`` are left out.
 CODE = ("dyntc_spark", "sql", "conf", "pyproject.toml", "run.py")
 #: The code and what tests share: all their files but those that begin with a t, as ``test_...py`` does.
-SHARED = (*CODE, ":(glob)tests/**/[!t]*", ":(exclude)tests/release.py")
+SHARED = (*CODE, ":(glob)tests/**/[!t]*", ":(exclude)tests/release.py", ":(exclude)tests/test_release.py")
 BENCHMARKS = (*SHARED, "benchmarks/*.py")
 EVERYTHING = (".",)
 OURS = (f":(exclude){PAGE}", f":(exclude){STATE}")
@@ -77,11 +77,18 @@ INNER = ("tests/blocks", "tests/matrices", "tests/engines", "tests/kernels")
 PAPER = (*INNER, *(f"--ignore={name}" for name in SCRIPTS))
 
 STEPS = (
-    Step("test", "every check and every test but the slow ones", (*RUN, "test"), 10, EVERYTHING),
+    Step(
+        "install",
+        "the README's commands, so every check and all tests but the slow ones: in a new clone, twice, without Java",
+        (*RUN, "check-install", "--test", "--no-java"),
+        35,
+        EVERYTHING,
+        shows=r"(?:demo|test), (?:first|second) time: exit code \d+ after \d+ s",
+    ),
     _slow(
         "kills",
         "writers killed at every step of a commit and at any moment, 110 with Spark and 110 without",
-        30,
+        50,
         "-s",
         "tests/faults/test_driver_killed.py",
         shows=r"\d+ kills.*",
@@ -89,17 +96,15 @@ STEPS = (
     _slow(
         "executor-kills",
         "executors killed while each engine works",
-        15,
+        10,
         "tests/faults/test_executor_killed.py",
         variables={"DYNTC_TEST_SPARK": "cluster"},
     ),
     _slow("storage", "full, locked and damaged disks, two writers, lost blocks, memory", 15, *STORAGE),
-    _slow("power-loss", "every file since the last one on the disk empty, cut or gone", 10, NAMED[1]),
-    _slow("threads", "threads that ask while others change", 10, *THREADS),
-    _slow(
-        "scripts", "ten thousand scripts and batches, each answer compared; kernels that check indices", 40, *SCRIPTS
-    ),
-    _slow("fuzz", "thousands of drawn inputs, right and wrong", 15, "tests/fuzz"),
+    _slow("power-loss", "every file since the last one on the disk empty, cut or gone", 5, NAMED[1]),
+    _slow("threads", "threads that ask while others change", 4, *THREADS),
+    _slow("scripts", "ten thousand scripts and batches, each answer compared; kernels that check indices", 5, *SCRIPTS),
+    _slow("fuzz", "thousands of drawn inputs, right and wrong", 1, "tests/fuzz"),
     _slow(
         "paper", "the engines and matrices of the paper in process: ten thousand scripts", 40, *PAPER, "-m", "not spark"
     ),
@@ -119,15 +124,7 @@ STEPS = (
         (*SHARED, "benchmarks/soak.py"),
         shows=r"(?:actions: \d+|restarts: \d+|divergences: \d+|MiB of Python.*)",
     ),
-    Step(
-        "install",
-        "both commands of the README in a new clone in a path with a space, without Java, twice",
-        (*RUN, "check-install", "--test", "--no-java"),
-        60,
-        (*SHARED, "tests", ".ci"),
-        shows=r"(?:demo|test), (?:first|second) time: exit code \d+ after \d+ s",
-    ),
-    _slow("wheel", "the wheel alone in an empty environment", 5, "tests/test_without_pyspark.py"),
+    _slow("wheel", "the wheel alone in an empty environment", 1, "tests/test_without_pyspark.py"),
     _slow("docs", "the site with every notebook", 3, SITE, reads=EVERYTHING),
     Step(
         "matrix",
@@ -137,7 +134,7 @@ STEPS = (
         (*SHARED, "tests", "README.md"),
     ),
     Step(
-        "literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 2, BENCHMARKS
+        "literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 1, BENCHMARKS
     ),
 )
 
