@@ -46,7 +46,7 @@ ROLES = {
     "deploy.master.Master": "master",
     "deploy.worker.Worker": "worker",
     "CoarseGrainedExecutorBackend": "executor",
-    "pyspark.daemon": "Python worker",
+    "dyntc_spark.worker_daemon": "Python worker",
     "SparkSubmit": "driver's JVM",
     "benchmarks.scale_out_driver": "driver's Python",
 }

@@ -6,7 +6,7 @@ With the engine ``lanes``::
                270 V of these are names, which are on Spark where they are many; and twice the state, but
                at most 192 MiB, for the stripes at hand (64 MiB, held three times while a batch changes them)
     shipped  = 16 V + 4 E bytes, to every executor
-    Init     = 12 ns for each look, and 3 ns for each byte of the state, over the cores; and a job
+    Init     = 6 ns for each look, and 1.5 ns for each byte of the state, over the cores; and a job
 
 A *look* is a component or an edge that a sweep over 512 sources meets. How many looks and bytes a pair takes is a
 matter of the graph: between 0.007 and 0.33 looks, and between 0.01 and 1 bytes, for the graphs that were measured. So
@@ -29,7 +29,7 @@ BASE_BYTES, VERTEX_BYTES, EDGE_BYTES = 320 * 2**20, 350, 110
 MOST_AT_HAND = 192 * 2**20
 NAME_BYTES = 270  #: of `VERTEX_BYTES`
 SHIPPED_VERTEX_BYTES, SHIPPED_EDGE_BYTES = 16, 4
-LOOK_SECONDS, BYTE_SECONDS = 12e-9, 3e-9
+LOOK_SECONDS, BYTE_SECONDS = 6e-9, 1.5e-9
 #: What was measured takes the modelled seconds or bytes times or over this at most.
 FACTOR = 2.0
 EXECUTOR_BYTES, EXECUTOR_CORES = 16 * 2**30, 4

@@ -72,6 +72,7 @@ class Ours(System):
                     engine.apply(*batch)
             engine.query(*small.questions)
             engine.query(*(side[:1] for side in small.questions))
+            self.what_if(*small.trial)
         if not short and self._name in ROWS:  # other kernels close more components than these
             large = random_digraph(8192, 0.5)
             engine.init(large.edges, large.vertices)

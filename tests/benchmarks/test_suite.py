@@ -349,7 +349,7 @@ def test_the_model_is_near_every_measured_point():
 
 
 def on_a_cluster(seconds):
-    """Return what a graph took of which the model says 0.9 s."""
+    """Return what a graph took of which the model says 0.45 s."""
     work = [{"ranges": 1, "seconds": seconds, "looks": 50_000_000, "bytes": 10**8}]
     facts = {"vertices": 100_000, "edges": 400_000, "pairs": 10**9, "pickled": 3_200_000, "work": work}
     return facts | {"peaks": {"driver's Python": [350 * 2**20]}}
