@@ -25,7 +25,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from benchmarks.harness import RESULTS, Line, commit, report
 from benchmarks.scale_out_driver import GRAPHS, Facts, median
@@ -40,6 +39,7 @@ TWICE = "grid300"  #: has about twice the work of the first of these, for two co
 MOST_LISTED = 3 * 10**8  #: pairs that are listed to count them; above, only the count of stats() is asked for
 LEAST_FREE = 4 * 2**30  #: bytes of the machine's memory; a run ends when there are fewer
 TICK = 0.2
+PEAKS = ("driver's Python", "driver's JVM", "executor", "Python worker")  #: that are drawn
 #: Of version 0.1 on grid150: seconds of a batch that affects every row, and of pairs().count().
 BATCH_OF_0_1, COUNT_OF_0_1 = 4.0, 37.0
 ROLES = {
@@ -218,38 +218,25 @@ def _most(name: str, value: float, unit: str, limit: float | None) -> Line:
 
 
 def draw(results: dict[str, Facts], path: Path) -> bool:
-    """Draw peaks of memory by process, and seconds by phase, of each graph; whether there is matplotlib."""
+    """Draw the peak of memory of each kind of process, graph by graph; whether there is matplotlib."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  (pictures are optional)
     except ImportError:
         return False
-    shown = {name: found for name, found in sorted(results.items()) if "init" in found}
-    shown = dict(sorted(shown.items(), key=lambda item: item[1]["pairs"]))
-    figure = Figure((12, 5), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    names = [f"{name}\n{found['pairs']:.1e} pairs" for name, found in shown.items()]
-    roles = ("driver's Python", "driver's JVM", "executor", "Python worker")
-    _bars(left, names, {role: [found["peaks"].get(role, [0])[0] / 2**30 for found in shown.values()] for role in roles})
-    left.axhline(1.5, color="grey", linewidth=0.8)
-    left.set(ylabel="GiB", title="peak of memory, the largest process of each kind")
-    phases = ("init", "delete", "batch of 100", "batch of 10,000", "every row", "count", "view after a batch")
-    seconds = {
-        phase: [median(found[phase]) if phase in found else float("nan") for found in shown.values()]
-        for phase in phases
-    }
-    _bars(right, names, seconds)
-    right.set(ylabel="seconds, median", yscale="log", title="seconds")
+    shown = dict(sorted(((n, found) for n, found in results.items() if "init" in found), key=lambda x: x[1]["pairs"]))
+    roles = [role for role in PEAKS if any(role in found["peaks"] for found in shown.values())]
+    figure = Figure((8, 4), layout="constrained")
+    axes, width = figure.subplots(), 0.8 / len(roles)
+    for number, role in enumerate(roles):
+        places = [k + (number - (len(roles) - 1) / 2) * width for k in range(len(shown))]
+        axes.bar(places, [f["peaks"].get(role, [0])[0] / 2**30 for f in shown.values()], width, label=role)
+    axes.set_xticks(range(len(shown)), [f"{n}\n{found['pairs']:.1e} pairs" for n, found in shown.items()], fontsize=8)
+    axes.set(ylabel="GiB", title="memory grows with the graph, not with the pairs: the largest process of each kind")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(frameon=False, fontsize=9)
     figure.savefig(path, metadata={"Software": None})
     return True
-
-
-def _bars(axes: Any, names: list[str], heights: dict[str, list[float]]) -> None:
-    width = 0.8 / len(heights)
-    for number, (label, values) in enumerate(heights.items()):
-        axes.bar([k + (number - (len(heights) - 1) / 2) * width for k in range(len(names))], values, width, label=label)
-    axes.set_xticks(range(len(names)), names, fontsize=7)
-    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4)
-    axes.grid(axis="y", alpha=0.3)
 
 
 def run(*, quick: bool = False, arguments: list[str] | None = None) -> bool:
