@@ -333,7 +333,8 @@ def test_what_is_slower_than_before_is_listed():
 def test_what_is_slower_is_told_apart_from_another_machine():
     before = results_of(record("refresh", "init", 1.0), record("search", "init", 4.0), record("search", "mixed/1", 4.0))
     now = results_of(record("lanes", "init", 0.9), record("search", "init", 2.0), record("search", "mixed/1", 1.0))
-    assert (speed := compare.machine(now, before)) == 0.375
+    speed = compare.machine(now, before)
+    assert speed == 0.375
     (slower,) = compare.slower(now, before, speed)
     assert (slower.best_seconds, slower.ratio) == (0.375, pytest.approx(2.4))
 
