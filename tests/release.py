@@ -33,8 +33,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/explanation/release.md"
 STATE = "benchmarks/published/release.json"
+PROJECT = "pyproject.toml"
 #: What the outcome of a step can depend on. Paths are git's; those that begin with ``:(exclude)`` are left out.
-CODE = ("dyntc_spark", "sql", "conf", "pyproject.toml", "run.py")
+CODE = ("dyntc_spark", "sql", "conf", PROJECT, "run.py")
 #: The code and what tests share: all their files but those that begin with a t, as ``test_...py`` does.
 SHARED = (*CODE, ":(glob)tests/**/[!t]*", ":(exclude)tests/release.py", ":(exclude)tests/test_release.py")
 BENCHMARKS = (*SHARED, "benchmarks/*.py")
@@ -42,6 +43,12 @@ EVERYTHING = (".",)
 OURS = (f":(exclude){PAGE}", f":(exclude){STATE}")
 BEGIN, END = "<!-- release-check: begin -->", "<!-- release-check: end -->"
 RUN = ("python3", "run.py")
+#: What of pyproject.toml only the checks of style and types read: the versions of ruff and mypy, and their sections.
+#: Only the step ``install`` runs these checks, and it reads everything. For the other steps this part is left out.
+STYLE = re.compile(
+    r'^ *"(?:mypy|ruff)\b[^\n]*\n|^\[+tool\.(?:mypy|ruff)\b.*?(?=^\[|\Z)',
+    re.MULTILINE | re.DOTALL,
+)
 #: The line that pytest ends with, such as "== 3 passed, 1 skipped in 0.12s ==".
 PYTEST = re.compile(r"^[= ]*((?:\d+ [a-z]+, )*\d+ [a-z]+) in [\d.]+s(?: \(.*\))?[= ]*$", re.MULTILINE)
 INTERRUPTED = 130
@@ -303,10 +310,13 @@ def listed(root: Path, paths: Sequence[str]) -> list[str]:
 
 
 def _content(root: Path, paths: Sequence[str]) -> str:
-    """Return a hash of these paths as they are now, without what this program writes."""
-    stored = _git(root, "ls-files", "--stage", "--", *paths, *OURS)
-    changed = _git(root, "diff", "--binary", "--", *paths, *OURS)
-    return hashlib.sha256(f"{stored}\n{changed}".encode()).hexdigest()[:16]
+    """Return a hash of these paths as they are now, without the settings of style and types, and what we write."""
+    file = root / PROJECT
+    project = STYLE.sub("", file.read_text(encoding="utf-8")) if PROJECT in paths and file.exists() else ""
+    rest = (*paths, *OURS, *([f":(exclude){PROJECT}"] if project else []))
+    stored = _git(root, "ls-files", "--stage", "--", *rest)
+    changed = _git(root, "diff", "--binary", "--", *rest)
+    return hashlib.sha256(f"{project}\n{stored}\n{changed}".encode()).hexdigest()[:16]
 
 
 def _commit(root: Path) -> str:

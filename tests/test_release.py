@@ -91,6 +91,29 @@ def test_a_step_runs_again_when_something_that_it_reads_has_changed(checkout):
     assert not Check(steps, clone).state.outcomes["one"].commit.endswith("-dirty"), "the page does not count"
 
 
+def test_settings_of_style_and_types_matter_only_to_a_step_that_reads_everything(checkout):
+    project = checkout / release.PROJECT
+    project.write_text((ROOT / release.PROJECT).read_text())
+    commit(checkout, "add", release.PROJECT)
+    commit(checkout, "commit", "--quiet", "-m", "a project")
+    steps = [noting("one", reads=("code", release.PROJECT)), noting("two", reads=release.EVERYTHING)]
+    assert Check(steps, checkout).run() == 0
+    for old, new, passed in (
+        ('    "ruff>', '    "ruff!=0.1,>', [True, False]),
+        ('select = ["ALL"]', 'select = ["E"]', [True, False]),
+        ('    "mypy>', '    "mypy!=0.1,>', [True, False]),
+        ("[tool.mypy]\nstrict = true", "[tool.mypy]\nstrict = false", [True, False]),
+        ("[[tool.mypy.overrides]]", "[[tool.mypy.overrides]]\n# all", [True, False]),
+        ('filterwarnings = ["error"]', 'filterwarnings = ["default"]', [False, False]),
+        ('    "numpy>', '    "numpy!=2.1,>', [False, False]),
+    ):
+        before = project.read_text()
+        assert before.count(old) == 1
+        project.write_text(before.replace(old, new))
+        assert [Check(steps, checkout).passed(each) for each in steps] == passed
+        project.write_text(before)
+
+
 def test_two_processes_may_run_different_steps(checkout):
     first, second = Check([noting("one"), noting("two")], checkout), Check([noting("one"), noting("two")], checkout)
     assert (first.run(["one"]), second.run(["two"])) == (0, 0)
