@@ -88,7 +88,7 @@ STEPS = (
         "install",
         "the README's commands, so every check and all tests but the slow ones: in a new clone, twice, without Java",
         (*RUN, "check-install", "--test", "--no-java"),
-        35,
+        30,
         EVERYTHING,
         shows=r"(?:demo|test), (?:first|second) time: exit code \d+ after \d+ s",
     ),
@@ -107,15 +107,15 @@ STEPS = (
         "tests/faults/test_executor_killed.py",
         variables={"DYNTC_TEST_SPARK": "cluster"},
     ),
-    _slow("storage", "full, locked and damaged disks, two writers, lost blocks, memory", 15, *STORAGE),
+    _slow("storage", "full, locked and damaged disks, two writers, lost blocks, memory", 30, *STORAGE),
     _slow("power-loss", "every file since the last one on the disk empty, cut or gone", 5, NAMED[1]),
     _slow("threads", "threads that ask while others change", 4, *THREADS),
     _slow("scripts", "ten thousand scripts and batches, each answer compared; kernels that check indices", 5, *SCRIPTS),
     _slow("fuzz", "thousands of drawn inputs, right and wrong", 1, "tests/fuzz"),
     _slow(
-        "paper", "the engines and matrices of the paper in process: ten thousand scripts", 40, *PAPER, "-m", "not spark"
+        "paper", "the engines and matrices of the paper in process: ten thousand scripts", 55, *PAPER, "-m", "not spark"
     ),
-    _slow("paper-spark", "the engines and matrices of the paper on Spark: 200 scripts", 60, *PAPER, "-m", "spark"),
+    _slow("paper-spark", "the engines and matrices of the paper on Spark: 200 scripts", 45, *PAPER, "-m", "spark"),
     _slow(
         "slow",
         "the other slow tests",
@@ -137,11 +137,11 @@ STEPS = (
         "matrix",
         "a part of the tests with each version of Python and pyspark",
         (*RUN, "matrix"),
-        30,
+        10,
         (*SHARED, "tests", "README.md"),
     ),
     Step(
-        "literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 1, BENCHMARKS
+        "literature", "closures of the literature, small ones", (*RUN, "bench", "literature", "--quick"), 2, BENCHMARKS
     ),
 )
 

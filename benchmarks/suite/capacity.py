@@ -99,7 +99,8 @@ def measured(folder: Path = PUBLISHED) -> list[Point]:
 
 def page(points: list[Point]) -> Iterator[str]:
     """Yield the tables of ``docs/explanation/capacity.md``."""
-    yield "| graph | vertices | edges | pairs | state | bytes a pair | looks a pair | work of Init | driver's Python |"
+    columns = "bytes a pair | looks a pair | work of the tasks | driver's Python"
+    yield f"| graph | vertices | edges | pairs | state | {columns} |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for point in points:
         found, one = point.facts, point.facts["work"][0]
@@ -109,7 +110,7 @@ def page(points: list[Point]) -> Iterator[str]:
         yield f"| {point.name} | {sizes} | {state} | {one['seconds']:.2f} s | {driver} |"
     packages = max((point for point in points if point.name.startswith("debian")), key=lambda p: p.facts["pairs"])
     yield ""
-    columns = "pairs | driver's Python | with names on Spark | graph, shipped | state | executors | work"
+    columns = "pairs | driver's Python | with names on Spark | graph, shipped | state | executors | work of the tasks"
     yield f"| vertices, as `{packages.name}` | {columns} |"
     yield "|---|---|---|---|---|---|---|---|"
     for power in range(6, 10):
@@ -121,10 +122,10 @@ def page(points: list[Point]) -> Iterator[str]:
 
 
 def _bytes(count: float) -> str:
-    for unit, scale in (("TiB", 2**40), ("GiB", 2**30)):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}"
-    return f"{count / 2**20:.0f} MiB"
+    if count < 2**30:
+        return f"{count / 2**20:.0f} MiB"
+    gib = count / 2**30
+    return f"{gib:.1f} GiB" if gib < 10 else f"{float(f'{gib:.2g}'):,.0f} GiB"
 
 
 def _seconds(seconds: float) -> str:

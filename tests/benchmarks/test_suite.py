@@ -349,6 +349,11 @@ def test_the_model_is_near_every_measured_point():
     assert not off
 
 
+def test_the_page_about_capacity_has_these_tables():
+    page = (capacity.PUBLISHED.parents[1] / "docs/explanation/capacity.md").read_text(encoding="utf-8")
+    assert not [line for line in capacity.page(capacity.measured()) if line not in page]
+
+
 def on_a_cluster(seconds):
     """Return what a graph took of which the model says 0.45 s."""
     work = [{"ranges": 1, "seconds": seconds, "looks": 50_000_000, "bytes": 10**8}]
