@@ -39,7 +39,6 @@ TWICE = "grid300"  #: has about twice the work of the first of these, for two co
 MOST_LISTED = 3 * 10**8  #: pairs that are listed to count them; above, only the count of stats() is asked for
 LEAST_FREE = 4 * 2**30  #: bytes of the machine's memory; a run ends when there are fewer
 TICK = 0.2
-PEAKS = ("driver's Python", "driver's JVM", "executor", "Python worker")  #: that are drawn
 #: Of version 0.1 on grid150: seconds of a batch that affects every row, and of pairs().count().
 BATCH_OF_0_1, COUNT_OF_0_1 = 4.0, 37.0
 ROLES = {
@@ -50,6 +49,7 @@ ROLES = {
     "SparkSubmit": "driver's JVM",
     "benchmarks.scale_out_driver": "driver's Python",
 }
+DRAWN = tuple(role for role in ROLES.values() if role not in {"master", "worker"})
 
 
 class Watch(threading.Thread):
@@ -224,13 +224,15 @@ def draw(results: dict[str, Facts], path: Path) -> bool:
     except ImportError:
         return False
     shown = dict(sorted(((n, found) for n, found in results.items() if "init" in found), key=lambda x: x[1]["pairs"]))
-    roles = [role for role in PEAKS if any(role in found["peaks"] for found in shown.values())]
+    roles = [role for role in DRAWN if any(role in found["peaks"] for found in shown.values())]
     figure = Figure((8, 4), layout="constrained")
     axes, width = figure.subplots(), 0.8 / len(roles)
     for number, role in enumerate(roles):
         places = [k + (number - (len(roles) - 1) / 2) * width for k in range(len(shown))]
         axes.bar(places, [f["peaks"].get(role, [0])[0] / 2**30 for f in shown.values()], width, label=role)
-    axes.set_xticks(range(len(shown)), [f"{n}\n{found['pairs']:.1e} pairs" for n, found in shown.items()], fontsize=8)
+    sizes = ("vertices", "edges", "pairs")
+    labels = ["\n".join([name, *(f"{f[size]:.1e} {size}" for size in sizes)]) for name, f in shown.items()]
+    axes.set_xticks(range(len(shown)), labels, fontsize=8)
     axes.set(ylabel="GiB", title="memory grows with the graph, not with the pairs: the largest process of each kind")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)

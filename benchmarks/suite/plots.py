@@ -12,6 +12,7 @@ SIZE = (8.0, 4.5)
 #: The workload that pictures show if it is there, else the next one.
 MAIN = ("debian", "debian-part", "lineage")
 OURS, OTHER_ENGINE, PEERS = "#00796b", "#e65100", "#757575"
+OURS_IS, OTHER_ENGINE_IS, PEERS_IS = "green", "orange", "grey"
 MOST_BARS = 9
 LEAST_GAP = 0.06  #: between labels, of the height of a picture
 Curve = list[tuple[float, float]]
@@ -67,7 +68,7 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     changes = "1 change takes" if size == 1 else f"{size:.0f} changes take"
     title = f"{_facts(results, workload)}: {changes} {brief(ours)}"
     if again:
-        title += f", a new start {brief(again[0][0])} or more"
+        title += f"; the fastest other library starts again in {brief(again[0][0])}"
     axes.set_xlabel("changes in a batch")
     axes.set_title(title, loc="left")
     return _saved(figure, path, f"batches-{workload}")
@@ -76,8 +77,8 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
 def _init(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     """Draw what finding all pairs costs each system."""
     seconds = {name: value for name, value in _init_seconds(results, workload).items() if name not in STUDIES}
-    pairs = results["workloads"][workload]["pairs"]
-    return _bars(seconds, path, f"init-{workload}", f"{workload}: seconds to find all {pairs:,} pairs")
+    title = f"{_facts(results, workload)}: all {results['workloads'][workload]['pairs']:,} pairs"
+    return _bars(seconds, path, f"init-{workload}", title)
 
 
 def _recent(results: dict[str, Any], path: Path) -> Path | None:
@@ -114,7 +115,7 @@ def _what_if(results: dict[str, Any], path: Path) -> Path | None:
     if best is None:
         return None
     _, workload, found, size = best
-    return _bars(found, path, "what-if", f"{workload}: what would {size} changes change? Seconds to know")
+    return _bars(found, path, "what-if", f"{_facts(results, workload)}: what would {size} changes change?")
 
 
 # --- parts of pictures ---------------------------------------------------------------------------
@@ -136,7 +137,7 @@ def _init_seconds(results: dict[str, Any], workload: str) -> dict[str, float]:
 
 
 def _bars(seconds: dict[str, float], path: Path, name: str, title: str) -> Path | None:
-    """Draw a bar for each system, the fastest first, with its time at its end."""
+    """Draw a bar for each system, the fastest first, with its time at its end; the title ends with what they show."""
     if len(seconds) < 2:
         return None
     chosen = sorted(seconds.items(), key=lambda each: each[1])
@@ -149,7 +150,11 @@ def _bars(seconds: dict[str, float], path: Path, name: str, title: str) -> Path 
     axes.bar_label(bars, [brief(value) for _, value in kept], padding=4)
     axes.set_xscale("log")
     axes.margins(x=0.15)
-    axes.set(xticks=[], xlabel="logarithmic scale")
+    others = f", {OTHER_ENGINE_IS}: other engines of this library" if OTHER_ENGINE in colors else ""
+    axes.set(xticks=[], xlabel=f"logarithmic scale; {OURS_IS}: lanes{others}, {PEERS_IS}: others")
+    peer = min((each for each in kept if each[0] in AGAIN), key=lambda each: each[1], default=None)
+    if "lanes" in seconds and peer is not None:
+        title += f"\nlanes: {brief(seconds['lanes'])}; the fastest other library: {brief(peer[1])}"
     axes.set_title(title, loc="left")
     axes.minorticks_off()
     axes.grid(visible=False)
