@@ -41,12 +41,13 @@ LEAST_FREE = 4 * 2**30  #: bytes of the machine's memory; a run ends when there 
 TICK = 0.2
 #: Of version 0.1 on grid150: seconds of a batch that affects every row, and of pairs().count().
 BATCH_OF_0_1, COUNT_OF_0_1 = 4.0, 37.0
+#: What a process does, by a word of its command. A JVM's command also names the module of its Python workers.
 ROLES = {
     "deploy.master.Master": "master",
     "deploy.worker.Worker": "worker",
     "CoarseGrainedExecutorBackend": "executor",
-    "dyntc_spark.worker_daemon": "Python worker",
     "SparkSubmit": "driver's JVM",
+    "dyntc_spark.worker_daemon": "Python worker",
     "benchmarks.scale_out_driver": "driver's Python",
 }
 DRAWN = tuple(role for role in ROLES.values() if role not in {"master", "worker"})
@@ -69,7 +70,7 @@ class Watch(threading.Thread):
         """Read them now."""
         self.least_free = min(self.least_free, memory.available())
         for pid in memory.descendants(os.getpid()):
-            role = next((role for word, role in ROLES.items() if word in memory.command(pid)), None)
+            role = role_of(memory.command(pid))
             if role:
                 self.peaks[pid] = role, max(memory.peak(pid), self.peaks.get(pid, ("", 0))[1])
 
@@ -81,6 +82,11 @@ class Watch(threading.Thread):
         for role, peak in self.peaks.values():
             found.setdefault(role, []).append(peak)
         return {role: sorted(peaks, reverse=True) for role, peaks in found.items()}
+
+
+def role_of(command: str) -> str | None:
+    """Return what a process with this command does, if it is one of those that are watched."""
+    return next((role for word, role in ROLES.items() if word in command), None)
 
 
 def told(task: Facts, watch: Watch | None) -> Facts:

@@ -53,7 +53,7 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     lines = {name: points for name, points in lines.items() if len(points) > 1}
     if "lanes" not in lines:
         return None
-    again = sorted((seconds, name) for name, seconds in _init_seconds(results, workload).items() if name in AGAIN)[:3]
+    again = sorted((seconds, name) for name, seconds in _init_seconds(results, workload).items() if name in AGAIN)[:1]
     figure, axes = _logarithmic()
     ends = []
     for name, points in lines.items():
@@ -66,7 +66,7 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     _label_ends(axes, last, ends)
     size, ours = min(lines["lanes"], key=lambda point: abs(point[0] - 10))
     changes = "1 change takes" if size == 1 else f"{size:.0f} changes take"
-    title = f"{_facts(results, workload)}: {changes} {brief(ours)}"
+    title = f"{_facts(results, workload)}\n{changes} {brief(ours)}"
     if again:
         title += f"; the fastest other library starts again in {brief(again[0][0])}"
     axes.set_xlabel("changes in a batch")

@@ -38,8 +38,9 @@ def test_pictures_say_what_the_results_say(tmp_path):
     recent = {"groups": ["recent/1", "recent/10"], "pairs": 1, "vertices": 7}
     found = shown({"workloads": {"w": known, "recent": recent}, "cells": cells}, tmp_path)
     assert set(found) == {"batches-w", "init-w", "recent", "what-if"}
-    assert "1 change takes 2 ms, a new start 2 s or more" in found["batches-w"]
+    assert "1 change takes 2 ms; the fastest other library starts again in 2 s" in found["batches-w"]
     assert "igraph: starts again" in found["batches-w"]
     assert "search: starts again" not in found["batches-w"], "a bound is no system"
     assert "centres is 4 times as fast for one" in found["recent"]
-    assert "3 ms" in found["what-if"]
+    assert "lanes: 500 ms; the fastest other library: 2 s" in found["init-w"]
+    assert "lanes: 3 ms; the fastest other library: 3 s" in found["what-if"]
