@@ -41,7 +41,8 @@ LEAST_FREE = 4 * 2**30  #: bytes of the machine's memory; a run ends when there 
 TICK = 0.2
 #: Of version 0.1 on grid150: seconds of a batch that affects every row, and of pairs().count().
 BATCH_OF_0_1, COUNT_OF_0_1 = 4.0, 37.0
-#: What a process does, by a word of its command. A JVM's command also names the module of its Python workers.
+#: What a process does, by a word of its command; the first that fits counts. JVMs come before Python workers, because
+#: a JVM's command also names the module of its Python workers.
 ROLES = {
     "deploy.master.Master": "master",
     "deploy.worker.Worker": "worker",

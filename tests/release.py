@@ -44,7 +44,8 @@ OURS = (f":(exclude){PAGE}", f":(exclude){STATE}")
 BEGIN, END = "<!-- release-check: begin -->", "<!-- release-check: end -->"
 RUN = ("python3", "run.py")
 #: What of pyproject.toml only the checks of style and types read: the versions of ruff and mypy, and their sections.
-#: Only the step ``install`` runs these checks, and it reads everything. For the other steps this part is left out.
+#: Only the step ``install`` runs these checks. For steps that name pyproject.toml this part is left out; those that
+#: read everything read it, too.
 STYLE = re.compile(
     r'^ *"(?:mypy|ruff)\b[^\n]*\n|^\[+tool\.(?:mypy|ruff)\b.*?(?=^\[|\Z)',
     re.MULTILINE | re.DOTALL,
@@ -310,7 +311,7 @@ def listed(root: Path, paths: Sequence[str]) -> list[str]:
 
 
 def _content(root: Path, paths: Sequence[str]) -> str:
-    """Return a hash of these paths as they are now, without the settings of style and types, and what we write."""
+    """Return a hash of these paths as they are now, without what we write, and without `STYLE` of a named `PROJECT`."""
     file = root / PROJECT
     project = STYLE.sub("", file.read_text(encoding="utf-8")) if PROJECT in paths and file.exists() else ""
     rest = (*paths, *OURS, *([f":(exclude){PROJECT}"] if project else []))

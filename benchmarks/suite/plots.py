@@ -53,22 +53,22 @@ def _batches(results: dict[str, Any], path: Path, workload: str) -> Path | None:
     lines = {name: points for name, points in lines.items() if len(points) > 1}
     if "lanes" not in lines:
         return None
-    again = sorted((seconds, name) for name, seconds in _init_seconds(results, workload).items() if name in AGAIN)[:1]
+    other = _fastest_other(_init_seconds(results, workload))
     figure, axes = _logarithmic()
     ends = []
     for name, points in lines.items():
         axes.plot(*zip(*points, strict=True), "-" if name == "lanes" else "--", marker=".", color=OURS, linewidth=2)
         ends.append((points[-1][1], f"{NAMES[name]}: follows changes", OURS))
-    first, last = lines["lanes"][0][0], lines["lanes"][-1][0]
-    for seconds, name in again:
-        axes.plot([first, last], [seconds, seconds], ":", color=PEERS)
-        ends.append((seconds, f"{name}: starts again", PEERS))
+    last = lines["lanes"][-1][0]
+    if other:
+        axes.axhline(other[0], linestyle=":", color=PEERS)
+        ends.append((other[0], f"{other[1]}: starts again", PEERS))
     _label_ends(axes, last, ends)
     size, ours = min(lines["lanes"], key=lambda point: abs(point[0] - 10))
     changes = "1 change takes" if size == 1 else f"{size:.0f} changes take"
     title = f"{_facts(results, workload)}\n{changes} {brief(ours)}"
-    if again:
-        title += f"; the fastest other library starts again in {brief(again[0][0])}"
+    if other:
+        title += f"; the fastest other library starts again in {brief(other[0])}"
     axes.set_xlabel("changes in a batch")
     axes.set_title(title, loc="left")
     return _saved(figure, path, f"batches-{workload}")
@@ -136,8 +136,13 @@ def _init_seconds(results: dict[str, Any], workload: str) -> dict[str, float]:
     return {name: value for (where, what, name), value in seconds.items() if (where, what) == (workload, "init")}
 
 
+def _fastest_other(seconds: dict[str, float]) -> tuple[float, str] | None:
+    """Return what the fastest other library takes, and its name."""
+    return min(((value, name) for name, value in seconds.items() if name in AGAIN), default=None)
+
+
 def _bars(seconds: dict[str, float], path: Path, name: str, title: str) -> Path | None:
-    """Draw a bar for each system, the fastest first, with its time at its end; the title ends with what they show."""
+    """Draw a bar for each system, the fastest first, with its time at its end; the title ends with the message."""
     if len(seconds) < 2:
         return None
     chosen = sorted(seconds.items(), key=lambda each: each[1])
@@ -152,9 +157,9 @@ def _bars(seconds: dict[str, float], path: Path, name: str, title: str) -> Path 
     axes.margins(x=0.15)
     others = f", {OTHER_ENGINE_IS}: other engines of this library" if OTHER_ENGINE in colors else ""
     axes.set(xticks=[], xlabel=f"logarithmic scale; {OURS_IS}: lanes{others}, {PEERS_IS}: others")
-    peer = min((each for each in kept if each[0] in AGAIN), key=lambda each: each[1], default=None)
-    if "lanes" in seconds and peer is not None:
-        title += f"\nlanes: {brief(seconds['lanes'])}; the fastest other library: {brief(peer[1])}"
+    other = _fastest_other(seconds)
+    if "lanes" in seconds and other:
+        title += f"\nlanes: {brief(seconds['lanes'])}; the fastest other library: {brief(other[0])}"
     axes.set_title(title, loc="left")
     axes.minorticks_off()
     axes.grid(visible=False)

@@ -26,7 +26,8 @@ SIZES = {
     "centres": (200, 36, 32),
     "algebraic": (150, 30, 20),
 }
-#: Asks the large graph without a limit, and compiles what it calls: other types than of the small one, some of it.
+#: Asks the large graph without a limit first, so that no kernel is compiled under the limit: some get other types than
+#: with the small graph.
 COMPILE = """
 import sys
 from pyspark.sql import SparkSession
