@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 SIZES = {
     "lanes": (200, 64, 48),
     "centres": (200, 36, 32),
-    "algebraic": (150, 30, 20),
+    "algebraic": (150, 36, 32),
 }
 #: Asks the large graph without a limit first, so that no kernel is compiled under the limit: some get other types than
 #: with the small graph.
